@@ -189,18 +189,25 @@ THROTTLED_NS = 50_000
 """A write that the scheduler was given later than this was held back."""
 
 
+RELEASED_NS = 1_000_000
+"""Who was held back until a flush was done goes on so soon after it."""
+
+
 def as_inserted(trace: Trace) -> Trace:
     """With every write at the time at which the scheduler was given it, where that was recorded, in this order.
 
     Who throttles write-back (wbt) holds a write back before it meets the scheduler. Submitted it was with the one before it: a
-    scheduler would seem to have had both.
+    scheduler would seem to have had both. A write that was held back while another program's flush was made comes when it was
+    submitted, since the drive would have finished it no sooner. Otherwise its program would seem to think while it waits.
     """
     if trace.insert_ns is None:
         return trace
     held = (trace.op == Op.WRITE) & (trace.insert_ns - trace.time_ns > THROTTLED_NS)
     if not held.any():
         return trace
-    time = np.where(held, trace.insert_ns, trace.time_ns)
+    behind = held & _behind_flush(trace)
+    sooner = _sooner(trace, behind, held)
+    time = np.where(behind | (sooner > 0), trace.time_ns - sooner, np.where(held, trace.insert_ns, trace.time_ns))
     order = np.argsort(time, kind="stable")
     return replace(trace, **{**trace.columns(order), "time_ns": time[order]})
 
@@ -208,30 +215,65 @@ def as_inserted(trace: Trace) -> Trace:
 def released(trace: Trace) -> Trace:
     """With writes at the times at which they would have been submitted had nobody throttled write-back.
 
-    Whoever is held back waits inside the submission, and submits the next write when it is through with that: so each was held
-    for the time until the next one, or until it was inserted if that is shorter, and the next ones would have come sooner by as
-    much. The trace itself, if nothing was held. as_inserted() has when writes met the scheduler.
+    The trace itself, if nothing was held. as_inserted() has when writes met the scheduler.
     """
     if trace.insert_ns is None:
         return trace
+    everything = np.ones(len(trace), np.bool_)
+    sooner = _sooner(trace, everything, everything)
+    if not sooner.any():
+        return trace
+    time = trace.time_ns - sooner
+    order = np.argsort(time, kind="stable")
+    return replace(trace, **{**trace.columns(order), "time_ns": time[order], "insert_ns": None})
+
+
+def _sooner(trace: Trace, released: npt.NDArray[np.bool_], held: npt.NDArray[np.bool_]) -> Array:
+    """How much sooner each row would have been submitted had those of `held` that are `released` not been held back; shape (n,), ns.
+
+    Whoever is held back waits inside the submission, and submits the next write when it is through with that: so each was held
+    for the time until the next one, or until it was inserted if that is shorter, and the next ones would have come sooner by as
+    much, up to one of another request that is held and not released.
+    """
+    assert trace.insert_ns is not None
+    found = np.zeros(len(trace), np.int64)
     rows = np.flatnonzero((trace.op == Op.WRITE) & (trace.insert_ns >= 0))
     rows = rows[np.argsort(trace.task[rows], kind="stable")]
     if len(rows) < 2:
-        return trace
+        return found
     this, following = rows[:-1], rows[1:]
     pause = trace.time_ns[following] - trace.time_ns[this]
-    held = np.minimum(pause, trace.insert_ns[this] - trace.time_ns[this])
-    held = np.where(held > THROTTLED_NS, held, 0)
-    goes_on = (trace.task[this] == trace.task[following]) & (pause - held <= THROTTLED_NS)
-    sooner = np.concatenate([[0], np.cumsum(held)])
+    wait = np.minimum(pause, trace.insert_ns[this] - trace.time_ns[this])
+    wait = np.where((wait > THROTTLED_NS) & released[this], wait, 0)
+    stays = held[following] & ~released[following] & (trace.insert_ns[following] != trace.insert_ns[this])
+    goes_on = (trace.task[this] == trace.task[following]) & (pause - wait <= THROTTLED_NS) & ~stays
+    sooner = np.concatenate([[0], np.cumsum(wait)])
     begins = np.flatnonzero(np.concatenate([[True], ~goes_on]))
-    sooner = sooner - np.repeat(sooner[begins], np.diff(begins, append=len(rows)))
-    if not sooner.any():
-        return trace
-    time = trace.time_ns.copy()
-    time[rows] -= sooner
-    order = np.argsort(time, kind="stable")
-    return replace(trace, **{**trace.columns(order), "time_ns": time[order], "insert_ns": None})
+    found[rows] = sooner - np.repeat(sooner[begins], np.diff(begins, append=len(rows)))
+    return found
+
+
+def _behind_flush(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Writes that somebody waits for, and that met the scheduler while another program's flush was made, or right after it; (n,).
+
+    The drive finished none of them before the flush.
+    """
+    found = np.zeros(len(trace), np.bool_)
+    flushes = trace.flushes
+    if trace.insert_ns is None or flushes is None:
+        return found
+    rows = np.flatnonzero((trace.op == Op.WRITE) & (trace.flags & SYNC != 0) & (trace.insert_ns >= 0) & (trace.complete_ns >= 0))
+    order = np.argsort(flushes.complete_ns, kind="stable")
+    done = flushes.complete_ns[order]
+    last = np.searchsorted(done, trace.complete_ns[rows], "right") - 1
+    # One flush may serve several programs, the writer's own among them.
+    for back in range(int(np.unique(done, return_counts=True)[1].max())):
+        this = order[np.maximum(last - back, 0)]
+        end_ns = flushes.complete_ns[this]
+        during = (last >= back) & (end_ns > trace.time_ns[rows]) & (trace.insert_ns[rows] <= end_ns + RELEASED_NS)
+        during &= flushes.issue_ns[this] <= trace.insert_ns[rows]
+        found[rows[during & (flushes.group[this] != trace.group[rows])]] = True
+    return found
 
 
 EARLY_NS = 3600 * 10**9

@@ -31,7 +31,7 @@ extern "C" {
 /* The last is a trace's alone: no I/O, but a flush of the drive's own cache. */
 enum hws_op { HWS_READ, HWS_WRITE, HWS_DISCARD, HWS_OTHER, HWS_FLUSH };
 
-/* Flags of an I/O. The last two are for a policy by itself alone. */
+/* Flags of an I/O. HWS_AT_HEAD and HWS_NOMERGE are for a policy by itself alone. */
 enum hws_flag {
 	HWS_SYNC = 1, /* waited for */
 	HWS_META = 2, /* file-system metadata */
@@ -41,6 +41,7 @@ enum hws_flag {
 	HWS_PACED = 32, /* of a trace: not before its time_ns, whatever it follows */
 	HWS_DRIFTS =
 		64, /* of paced rows: as late as its task has ever been, it does not catch up */
+	HWS_NEXT = 128, /* of a trace: the next of its task, whichever of the task's completes */
 };
 
 /* I/O priorities are class << HWS_IOPRIO_SHIFT | level; 0: none was set. */
@@ -301,8 +302,10 @@ int hws_join_group(struct hws *s, uint32_t task, uint32_t group);
 /*
  * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O
  * parent[i] completes, or at time_ns[i] if parent[i] is -1, but never before I/O after[i] was
- * issued, nor before time_ns[i] if it is flagged HWS_PACED. A flush has no sectors; on a drive without a cache it takes no time. Columns of n
- * elements; they must stay in place until the run is over.
+ * issued, nor before time_ns[i] if it is flagged HWS_PACED. Those of a task that are flagged
+ * HWS_NEXT come in their order, one for each I/O of the task that completes, whichever that is;
+ * they have a parent. A flush has no sectors; on a drive without a cache it takes no time. Columns
+ * of n elements; they must stay in place until the run is over.
  */
 struct hws_trace {
 	uint64_t n;

@@ -8,69 +8,16 @@
  * follows when the I/O has a tag, after the time that was between the two. Writes that nobody waits
  * for are written back in batches, and may all wait at once.
  *
+ * A task that keeps several I/Os under way (libaio, io_uring) submits its next one when any of them
+ * completes. Which one that is differs from run to run, so these rows stand in line by task.
+ *
  * A trace may come in pieces, of which one is there at a time. Then rows do not follow each other,
  * and what is needed of a row after it was issued is kept: its task as the cookie of its I/O, and
  * all of it while it waits for a core.
  */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "sim/internal.h"
-
-#define NO_ROW U32_MAX
-
-enum row_state { ROW_WAITING, ROW_DUE, ROW_ISSUED };
-
-/* A flush that is under way, or free. */
-struct row_flush {
-	struct sim_flush_wait wait;
-	u64 row, issue_ns;
-	struct row_flush *next;
-};
-
-/* Rows of a task that are due while it waits in the kernel. */
-struct line {
-	u32 first, last;
-	u64 due_ns;    /* when the row was due that went before them */
-	bool released; /* the first is scheduled: its turn has come */
-	bool listed;   /* among the tasks with lines, of which ... */
-	u32 next;      /* ... this is the next */
-};
-
-/* What a row asks for. */
-struct row_io {
-	struct hw_bio bio;
-	u64 fixed_ns;
-	u32 task;
-	u32 next_free; /* among those that are kept */
-};
-
-struct sim_trace {
-	struct sim_source source;
-	struct hws_trace given; /* or the piece that is there */
-	/* Rows by number, NO_ROW ends; NULL where there are none. */
-	u32 *first_child, *next_sibling; /* rows that follow a row */
-	u32 *follower;			 /* the row that may not be issued before a row */
-	u8 *state;			 /* enum row_state, if some rows have followers */
-	u32 *roots; /* rows without parent, by time; NULL: all rows, as they stand */
-	u64 nr_roots, next_root;
-	u64 *remaining; /* by task: I/Os not completed */
-	u64 *late_ns;	/* by task: behind the dates of rows that drift */
-	u64 *free_ns;	/* by task: it has no processor time for another row before */
-	u8 *has_slot;	/* by row: it is due when its task has time for it; NULL: all have */
-	struct row_flush *flushes, *free_flushes;
-	struct line *lines; /* by task; NULL: tags do not matter, or rows do not follow each other */
-	u32 first_line;
-	u32 *behind; /* the row that stands in line behind a row */
-	u64 *due_ns; /* of rows in line */
-
-	bool in_pieces, ended;
-	u64 first;	     /* the number of the first row of the piece */
-	int64_t last_ns;     /* of the piece before; -1: there was none */
-	struct row_io *kept; /* rows before their cores, by the number that stands for them there */
-	u64 nr_kept, room_kept;
-	u32 free_kept;
-};
+#include "sim/trace.h"
 
 static struct sim_trace *trace_of(struct sim_source *source)
 {
@@ -160,7 +107,7 @@ static struct row_io row_of(struct hws *s, const struct sim_trace *t, u64 row)
 		.bio = { .sector = g->sector[at],
 			 .sectors = g->sectors[at],
 			 .op = g->op[at],
-			 .flags = (g->flags[at] & ~(HWS_PACED | HWS_DRIFTS)) |
+			 .flags = (g->flags[at] & ~(HWS_PACED | HWS_DRIFTS | HWS_NEXT)) |
 				  (g->op[at] == HW_READ ? HW_RQ_SYNC : 0),
 			 .ioprio = g->ioprio && g->ioprio[at] ? g->ioprio[at] :
 								s->tasks[g->task[at]].ioprio },
@@ -355,6 +302,20 @@ static void row_due(struct hws *s, struct sim_source *source, u64 row)
 		move_lines(s, t);
 }
 
+/* What it follows is done: it is due when its task has thought. */
+static void follow(struct hws *s, struct sim_trace *t, u32 row)
+{
+	u64 delay_ns = (u64)t->given.delay_ns[row], due_ns;
+
+	sim_think(s, delay_ns);
+	if (unlikely(s->host))
+		delay_ns -= min(delay_ns, (u64)s->opt.replayed_ns);
+	due_ns = sim_after(s->now, delay_ns);
+	if (t->given.flags[row] & HWS_PACED)
+		due_ns = max(due_ns, date_ns(t, row));
+	sim_schedule(s, due_ns, row, &t->source);
+}
+
 static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 {
 	struct sim_trace *t = trace_of(source);
@@ -364,16 +325,12 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 	if (--t->remaining[task] == 0 && s->tasks[task].exits)
 		sim_task_exit(s, task);
 	for (child = t->first_child ? t->first_child[row] : NO_ROW; child != NO_ROW;
-	     child = t->next_sibling[child]) {
-		u64 delay_ns = (u64)t->given.delay_ns[child], due_ns;
-
-		sim_think(s, delay_ns);
-		if (unlikely(s->host))
-			delay_ns -= min(delay_ns, (u64)s->opt.replayed_ns);
-		due_ns = sim_after(s->now, delay_ns);
-		if (t->given.flags[child] & HWS_PACED)
-			due_ns = max(due_ns, date_ns(t, child));
-		sim_schedule(s, due_ns, child, source);
+	     child = t->next_sibling[child])
+		follow(s, t, child);
+	if (t->next_row && t->next_row[task] != NO_ROW) {
+		child = t->next_row[task];
+		t->next_row[task] = t->next_sibling[child];
+		follow(s, t, child);
 	}
 }
 
@@ -400,7 +357,7 @@ static int trace_over(struct hws *s, struct sim_source *source)
 			(unsigned long long)(wanted - issued), (unsigned long long)wanted);
 }
 
-static const struct sim_source_ops trace_ops = {
+const struct sim_source_ops sim_trace_ops = {
 	.next = next_root,
 	.due = row_due,
 	.done = row_done,
@@ -408,233 +365,3 @@ static const struct sim_source_ops trace_ops = {
 	.over = trace_over,
 	.through = row_through,
 };
-
-/* --- set-up --- */
-
-static int compare_roots(const void *a, const void *b, void *arg)
-{
-	const int64_t *time_ns = arg;
-	u32 x = *(const u32 *)a, y = *(const u32 *)b;
-
-	if (time_ns[x] != time_ns[y])
-		return time_ns[x] < time_ns[y] ? -1 : 1;
-	return x < y ? -1 : 1;
-}
-
-static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
-{
-	if (t->task[i] >= s->nr_tasks)
-		return sim_fail(s, -EINVAL, "row %llu: no task %u", (unsigned long long)i,
-				t->task[i]);
-	if (t->op[i] == HWS_FLUSH) {
-		if (t->sector[i] || t->sectors[i])
-			return sim_fail(s, -ERANGE, "row %llu: a flush has no sectors",
-					(unsigned long long)i);
-	} else if (!t->sectors[i] || t->sector[i] >= s->drive->sectors ||
-		   t->sectors[i] > s->drive->sectors - t->sector[i]) {
-		return sim_fail(s, -ERANGE,
-				"row %llu: sectors %llu+%u do not fit on a drive of %llu sectors",
-				(unsigned long long)i, (unsigned long long)t->sector[i],
-				t->sectors[i], (unsigned long long)s->drive->sectors);
-	}
-	if (t->parent &&
-	    (t->parent[i] >= (int64_t)t->n || t->parent[i] == (int64_t)i || t->parent[i] < -1))
-		return sim_fail(s, -EINVAL, "row %llu: invalid parent %lld", (unsigned long long)i,
-				(long long)t->parent[i]);
-	if (t->after && (t->after[i] < -1 || t->after[i] >= (int64_t)i))
-		return sim_fail(s, -EINVAL, "row %llu: invalid predecessor %lld",
-				(unsigned long long)i, (long long)t->after[i]);
-	if ((!t->parent || t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0 ||
-	    (t->flags[i] & HWS_PACED && t->time_ns[i] < 0))
-		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
-	if (t->op[i] > HWS_FLUSH)
-		return sim_fail(s, -EINVAL, "row %llu: no operation %u", (unsigned long long)i,
-				t->op[i]);
-	if (t->flags[i] & ~(HW_RQ_SYNC | HW_RQ_META | HW_RQ_PRIO | HWS_PACED | HWS_DRIFTS))
-		return sim_fail(s, -EINVAL, "row %llu: unknown flags %u", (unsigned long long)i,
-				t->flags[i]);
-	if (t->apart_ns && t->apart_ns[i] < 0)
-		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
-	if (t->service_ns && t->service_ns[i] < 0)
-		return sim_fail(s, -EINVAL, "row %llu: negative service time",
-				(unsigned long long)i);
-	return 0;
-}
-
-static u32 *rows_of(struct hws *s, u64 n)
-{
-	return memset(sim_alloc(s, n * sizeof(u32) + 1), 0xff, n * sizeof(u32));
-}
-
-/* Who follows whom, and what comes by itself, as far as the trace has either. */
-static int link_rows(struct hws *s, struct sim_trace *trace)
-{
-	const struct hws_trace *t = &trace->given;
-	bool in_order = true;
-	int64_t before = 0;
-	u64 i, roots = 0;
-
-	for (i = 0; i < t->n; i++) {
-		if (t->parent[i] >= 0)
-			continue;
-		in_order = in_order && t->time_ns[i] >= before;
-		before = t->time_ns[i];
-		roots++;
-	}
-	if (roots < t->n) {
-		trace->first_child = rows_of(s, t->n);
-		trace->next_sibling = rows_of(s, t->n);
-	}
-	if (t->after) {
-		trace->follower = rows_of(s, t->n);
-		trace->state = sim_alloc(s, t->n + 1);
-	}
-	if (roots < t->n || !in_order)
-		trace->roots = rows_of(s, roots);
-	if (roots < t->n && sim_has_tags(s)) {
-		trace->lines = sim_alloc(s, s->nr_tasks * sizeof(*trace->lines));
-		for (i = 0; i < s->nr_tasks; i++)
-			trace->lines[i].first = NO_ROW;
-		trace->behind = rows_of(s, t->n);
-		trace->due_ns = sim_alloc(s, t->n * sizeof(*trace->due_ns));
-	}
-	/* Backwards, so that the children of a row stand in the order of the trace. */
-	for (i = t->n; i-- > 0;) {
-		trace->remaining[t->task[i]]++;
-		if (t->after && t->after[i] >= 0) {
-			if (trace->follower[t->after[i]] != NO_ROW)
-				return sim_fail(
-					s, -EINVAL,
-					"row %llu: its predecessor %lld already has a follower",
-					(unsigned long long)i, (long long)t->after[i]);
-			trace->follower[t->after[i]] = (u32)i;
-		}
-		if (t->parent[i] < 0) {
-			trace->nr_roots++;
-			if (trace->roots)
-				trace->roots[roots - trace->nr_roots] = (u32)i;
-			continue;
-		}
-		trace->next_sibling[i] = trace->first_child[t->parent[i]];
-		trace->first_child[t->parent[i]] = (u32)i;
-	}
-	if (!in_order)
-		qsort_r(trace->roots, trace->nr_roots, sizeof(*trace->roots), compare_roots,
-			(void *)t->time_ns);
-	return 0;
-}
-
-static int no_load_yet(struct hws *s)
-{
-	if (s->started || s->load)
-		return sim_fail(s, -EBUSY,
-				"a run accepts one trace or jobs, only before it starts");
-	return s->drive ? 0 : sim_fail(s, -EINVAL, "no drive");
-}
-
-static struct sim_trace *trace_new(struct hws *s)
-{
-	struct sim_trace *t = sim_alloc(s, sizeof(*t));
-	u32 task;
-
-	t->source.ops = &trace_ops;
-	t->first_line = NO_ROW;
-	t->free_kept = NO_ROW;
-	t->last_ns = -1;
-	t->remaining = sim_alloc(s, s->nr_tasks * sizeof(*t->remaining));
-	t->late_ns = sim_alloc(s, s->nr_tasks * sizeof(*t->late_ns));
-	t->free_ns = sim_alloc(s, s->nr_tasks * sizeof(*t->free_ns));
-	for (task = 0; task < s->nr_tasks; task++)
-		s->tasks[task].source = &t->source;
-	return t;
-}
-
-int sim_add_trace(struct hws *s, const struct hws_trace *trace)
-{
-	struct sim_trace *t;
-	u64 i;
-	int ret = no_load_yet(s);
-
-	if (ret)
-		return ret;
-	if (trace->n >= NO_ROW)
-		return sim_fail(s, -E2BIG, "%llu rows: a trace has fewer than 2^32",
-				(unsigned long long)trace->n);
-	for (i = 0; i < trace->n; i++) {
-		ret = check_row(s, trace, i);
-		if (ret)
-			return ret;
-	}
-	t = trace_new(s);
-	t->given = *trace;
-	if (trace->apart_ns)
-		t->has_slot = sim_alloc(s, trace->n + 1);
-	ret = link_rows(s, t);
-	if (ret)
-		return ret;
-	sim_rows_of_trace(s, &t->given);
-	sim_look_ahead(s, &t->source);
-	s->load = &t->source;
-	sim_host_trace(s, t->given.n);
-	sim_throttle_init(s);
-	return 0;
-}
-
-int sim_add_pieces(struct hws *s, const uint64_t *ios)
-{
-	struct sim_trace *t;
-	int ret = no_load_yet(s);
-
-	if (ret)
-		return ret;
-	if (s->opt.record)
-		return sim_fail(s, -EINVAL, "a trace in pieces keeps no row per I/O");
-	t = trace_new(s);
-	t->in_pieces = true;
-	if (s->nr_tasks)
-		memcpy(t->remaining, ios, s->nr_tasks * sizeof(*ios));
-	sim_look_ahead(s, &t->source);
-	s->load = &t->source;
-	s->pieces = t;
-	sim_host_trace(s, 0);
-	sim_throttle_init(s);
-	return 0;
-}
-
-int sim_feed(struct hws *s, const struct hws_trace *piece)
-{
-	struct sim_trace *t = s->pieces;
-	int64_t before;
-	u64 i;
-	int ret;
-
-	if (!t || !s->hungry)
-		return sim_fail(s, -EBUSY, "the run wants no piece of a trace now");
-	if (piece->parent || piece->delay_ns || piece->after || piece->until_ns || piece->apart_ns)
-		return sim_fail(s, -EINVAL, "rows of a piece do not follow each other");
-	before = t->last_ns;
-	for (i = 0; i < piece->n; i++) {
-		ret = check_row(s, piece, i);
-		if (ret)
-			return ret;
-		if (piece->time_ns[i] < before || (!i && piece->time_ns[i] == before))
-			return sim_fail(s, -EINVAL, "row %llu: comes before another piece's",
-					(unsigned long long)i);
-		before = piece->time_ns[i];
-	}
-	t->first += t->given.n;
-	t->given = *piece;
-	t->next_root = 0;
-	t->nr_roots = piece->n;
-	t->last_ns = before;
-	t->ended = !piece->n;
-	s->hungry = false;
-	sim_look_ahead(s, &t->source);
-	return 0;
-}
-
-void sim_pieces_free(struct hws *s)
-{
-	if (s->pieces)
-		free(s->pieces->kept);
-}

@@ -75,6 +75,15 @@ def test_a_stream_stays_on_the_drive() -> None:
     simulate("noop", DRIVE, load, options=Options(record=True))
 
 
+def test_a_loop_stays_in_its_file() -> None:
+    """A program that reads a file three times goes on with the same places, and the drive's cache holds them as before."""
+    rows = [(2 * i, 2 * i + 1, 1, Op.READ, 800 + 8 * (i % 10)) for i in range(30)]
+    _, _, _, sector = further(load_of(rows)[1])
+    assert sector == [row[4] for row in rows]
+    few = [(2 * i, 2 * i + 1, 1, Op.READ, 800 + 8 * (i % 28)) for i in range(30)]
+    assert further(load_of(few)[1])[3] != [row[4] for row in few], "a few places again make no loop"
+
+
 def test_random_places_are_others_of_the_same_region() -> None:
     places = [i * 37 % 50 * 8 for i in range(50)]
     rows: list[Row] = [(2 * i, 2 * i + 1, 1, Op.READ, 8000 + place) for i, place in enumerate(places)]

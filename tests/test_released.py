@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Write-back that came throttled, as it would have come had nobody throttled it; and who is given which."""
+"""Write-back that came throttled, as it came and as it would have come had nobody throttled it; and who is given which."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwaiter.engine.constants import SYNC
+from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import ConstantDrive, Forest
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import judge
@@ -18,20 +18,20 @@ from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.variants import parse_variant
 from headwaiter.study.workload import Reading, replay
-from headwaiter.traces import Trace, released
+from headwaiter.traces import Trace, as_inserted, released
 from headwaiter.traces.making import make_trace
 
 US, MS = 1000, 1_000_000
 DRIVE = ConstantDrive(4 * MS, sectors=1 << 30)
 
 
-def trace_of(rows: list[tuple[int, int, int, int, int]]) -> Trace:
+def trace_of(rows: list[tuple[int, int, int, int, int]], flags: int = SYNC) -> Trace:
     """Rows of (submitted, inserted, done, all in us, task, operation)."""
     time, insert, done, task, op = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return make_trace(
         source="t", format="t", time_ns=time * US, insert_ns=insert * US, issue_ns=insert * US, complete_ns=done * US,
         task_id=task, op=op,
-        sector=np.arange(len(rows)) * 4096, sectors=np.full(len(rows), 128), flags=np.full(len(rows), SYNC, np.uint8),
+        sector=np.arange(len(rows)) * 4096, sectors=np.full(len(rows), 128), flags=np.full(len(rows), flags, np.uint8),
         names={7: "a", 8: "b"},
     )  # fmt: skip
 
@@ -69,6 +69,43 @@ def test_others_stay_where_they_are() -> None:
 def test_without_insertions_nothing_is_known() -> None:
     trace = dataclasses.replace(trace_of([(0, 990, 5000, 7, 1), (1000, 1005, 9000, 7, 1)]), insert_ns=None)
     assert released(trace) is trace
+
+
+def behind_flush(flush: tuple[int, int, int], inserted: int = 10_100, flags: int = SYNC) -> list[float]:
+    """When three writes come of which the second joins the first, and the third is of another request.
+
+    flush: when a flush was wanted, when it was done, and whose it was; the writes are of program 7, and held back.
+    """
+    begin, end, task = flush
+    rows = [(begin, begin, end, task, Op.FLUSH), (3000, inserted, inserted + 200, 7, 1)]
+    rows += [(inserted - 50, inserted, inserted + 200, 7, 1), (inserted - 40, inserted + 300, inserted + 500, 7, 1)]
+    met = as_inserted(trace_of(sorted(rows), flags))
+    return (met.time_ns / US).tolist()
+
+
+def test_who_waits_behind_another_programs_flush_does_not_think_meanwhile() -> None:
+    """The drive would have finished the write no sooner than the flush. The third waits for the first two as before."""
+    assert behind_flush((100, 10_000, 8)) == [3000, 3000, 10_400]
+
+
+def test_a_flush_during_which_it_met_the_scheduler_is_the_same() -> None:
+    """The kernel's throttling lets more through from time to time. Then the third waits behind the flush, too."""
+    assert behind_flush((100, 10_290, 8)) == [3000, 3000, 3010]
+
+
+@pytest.mark.parametrize(
+    ("flush", "flags"),
+    [((100, 10_000, 7), SYNC), ((9, 2900, 8), SYNC), ((9, 9000, 8), SYNC), ((10_450, 10_480, 8), SYNC), ((100, 10_000, 8), 0)],
+    ids=["own", "done before", "done long before", "begun later", "not waited for"],
+)
+def test_others_come_when_the_scheduler_had_them(flush: tuple[int, int, int], flags: int) -> None:
+    assert behind_flush(flush, flags=flags) == [10_050, 10_100, 10_400]
+
+
+def test_one_flush_may_serve_two_programs() -> None:
+    """It holds the writer back, though the writer had asked for it, too."""
+    rows = [(100, 100, 10_000, 8, Op.FLUSH), (200, 200, 10_000, 7, Op.FLUSH), (3000, 10_100, 10_300, 7, 1)]
+    assert (as_inserted(trace_of(rows)).time_ns / US).tolist() == [3000]
 
 
 def bursts(n: int = 60) -> Trace:

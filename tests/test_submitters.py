@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headwaiter.base.errors import Problem
-from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.constants import NEXT, SYNC, Op
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.study.submitters import apart_ns, by_completions
@@ -80,7 +80,9 @@ def test_each_follows_one_completion() -> None:
     """Among eight that complete at once each frees the place of one, and closed_loop() has all wait for the last."""
     trace = stream()
     plain = closed_loop(trace, trace.complete_ns)
-    parent, delay = by_completions(trace, trace.complete_ns, apart_ns(trace), *plain)
+    apart, parent, delay, whichever = by_completions(trace, trace.complete_ns, apart_ns(trace), *plain)
+    assert apart.tolist() == apart_ns(trace).tolist()
+    assert np.flatnonzero(whichever).tolist() == list(range(DEPTH, len(trace)))
     assert parent[DEPTH:].tolist() == list(range(len(trace) - DEPTH))
     assert (parent[:DEPTH] == -1).all()
     assert (trace.complete_ns[parent[DEPTH:]] + delay[DEPTH:] == trace.time_ns[DEPTH:]).all()
@@ -90,8 +92,93 @@ def test_each_follows_one_completion() -> None:
 def test_others_keep_what_they_have() -> None:
     trace = stream()
     plain = closed_loop(trace, trace.complete_ns)
-    for column, same in zip(by_completions(trace, trace.complete_ns, np.zeros(1, np.int64), *plain), plain, strict=True):
+    apart, *columns, whichever = by_completions(trace, trace.complete_ns, np.zeros(1, np.int64), *plain)
+    assert not apart.any()
+    assert not whichever.any()
+    for column, same in zip(columns, plain, strict=True):
         assert (column == same).all()
+
+
+def steady(depth: int, n: int = 200, *, at_once: int = 1, in_order: bool = False, swaps: int = 0) -> Trace:
+    """A program that has `depth` under way, of which so many are done every ms; it submits as many 20 us later each.
+
+    swaps: every so many the drive keeps one waiting, and goes on with what came behind it.
+    """
+    time, done = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    waiting = list(range(depth))
+    for number in range(n // at_once):
+        now = (number + 1) * MS
+        late = swaps and number % swaps == 0 and len(waiting) > 1
+        first = [waiting.pop(1 if late else 0) for _ in range(at_once)]
+        done[first] = now
+        for place in range(at_once):
+            new = depth + number * at_once + place
+            if new < n:
+                time[new] = now + (place + 1) * 20 * US
+                waiting.append(new)
+    done[waiting] = (n // at_once + 1) * MS
+    place = np.arange(n) if in_order else np.random.default_rng(1).permutation(n)
+    return make_trace(
+        source="t", format="t", time_ns=time, issue_ns=time + US, complete_ns=done, sector=place * SIZE,
+        sectors=np.full(n, SIZE), op=np.full(n, Op.READ), flags=np.full(n, SYNC, np.uint8), task_id=np.full(n, 7), names={7: "a"},
+    )  # fmt: skip
+
+
+def told(trace: Trace) -> tuple[int, int]:
+    """How long the process needs for one more I/O, us, and how many rows follow whichever completes."""
+    apart, _, _, whichever = by_completions(trace, trace.complete_ns, apart_ns(trace), *closed_loop(trace, trace.complete_ns))
+    return int(apart[0]) // US, int(whichever.sum())
+
+
+def test_who_always_has_as_many_under_way_submits_one_for_each() -> None:
+    assert told(steady(4)) == (20, 196)
+    assert told(steady(2)) == (20, 198)
+    assert told(steady(4, in_order=True, swaps=7)) == (20, 196)
+
+
+def test_who_waits_for_several_is_not_told_by_that() -> None:
+    assert told(steady(4, at_once=4)) == (0, 0)
+    assert told(steady(1)) == (0, 0)
+    assert told(steady(4, 24)) == (0, 0)
+
+
+def test_read_ahead_has_two_in_order() -> None:
+    """It submits nothing before its program has read the first of them."""
+    assert told(steady(2, in_order=True)) == (0, 0)
+
+
+def test_one_that_waits_long_takes_one_place() -> None:
+    """The second I/O is far away, and mq-deadline serves it last. With one parent each the third would wait for it."""
+    n = 12
+    load = Forest(
+        tasks=[Task(7, "a", 0)], time_ns=np.zeros(n, np.int64), parent=np.array([-1, -1, *range(1, n - 1)]),
+        delay_ns=np.zeros(n, np.int64), task=np.zeros(n, np.uint32), op=np.full(n, Op.READ, np.uint8),
+        flags=np.array([SYNC] * 2 + [SYNC | NEXT] * (n - 2), np.uint8), sectors=np.full(n, 8, np.uint32),
+        sector=np.array([0, 1 << 20, *(1000 * np.arange(1, n - 1))], np.uint64), ioprio=np.zeros(n, np.uint16),
+    )  # fmt: skip
+
+    def order(load: Forest) -> list[int]:
+        rows = simulate("mq-deadline", DRIVE, load, options=Options(record=True)).rows
+        return np.argsort(np.asarray(rows.complete_ns), kind="stable").tolist()
+
+    assert order(load) == [0, *range(2, n), 1]
+    assert order(dataclasses.replace(load, flags=np.full(n, SYNC, np.uint8))) == list(range(n))
+    with pytest.raises(Problem, match="row 1: nothing goes before it"):
+        order(dataclasses.replace(load, flags=np.array([SYNC] + [SYNC | NEXT] * (n - 1), np.uint8)))
+
+
+def test_a_steady_process_goes_on_with_as_many_under_way() -> None:
+    """Behind the recorded rows, too: what is at the beginning of a further pass follows whichever completes."""
+    work = replay(Path("t"), steady(4), DRIVE, Reading())
+    load = RunConditions().load(work, DRIVE).load
+    assert isinstance(load, Forest)
+    assert np.flatnonzero((load.flags & NEXT) == 0).tolist() == [0, 1, 2, 3]
+    rows = simulate("mq-deadline", DRIVE, load, options=Options(record=True)).rows
+    issue, done = (np.asarray(column) for column in (rows.issue_ns, rows.complete_ns))
+    there = issue >= 0
+    assert (np.diff(np.flatnonzero(there)) == 1).all(), "they come in their order"
+    issue, done = np.sort(issue[there]), np.sort(done[there & (done > 0)])
+    assert (np.arange(1, len(issue) + 1) - np.searchsorted(done, issue, "right")).max() == 4
 
 
 def test_a_replay_has_them_apart_and_as_many_under_way() -> None:

@@ -123,9 +123,10 @@ class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
     It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order, nor before time_ns[i]
-    if its flags have constants.PACED; nor does its task issue anything for apart_ns[i] after it. Sectors of 512 bytes, times in
-    ns, op and flags as constants.Op and SYNC …; service_ns is for the constant drive (0: its own). An I/O that is not issued
-    before until_ns never is. attach() raises Problem when a column is shorter than another.
+    if its flags have constants.PACED; nor does its task issue anything for apart_ns[i] after it. Those of a task with
+    constants.NEXT come in their order, one for each I/O of the task that completes; they have parents. Sectors of 512 bytes,
+    times in ns, op and flags as constants.Op and SYNC …; service_ns is for the constant drive (0: its own). An I/O that is not
+    issued before until_ns never is. attach() raises Problem when a column is shorter than another.
     """
 
     tasks: Sequence[Task]

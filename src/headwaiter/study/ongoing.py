@@ -4,7 +4,8 @@
 A replay of so much recorded work ends sooner under a better scheduler, but program by program: those that have done theirs leave
 the disk to the others, who then look better served than they ever would be. So a replay is cut at the recorded span, and a
 program that was at work until about the end begins again when it has done all that was recorded of it, until its own end. A
-stream goes on behind its end, and random places are others of the same region, so that the drive's cache holds no more of them.
+stream goes on behind its end, unless it goes round and round, and random places are others of the same region, so that the
+drive's cache holds no more of them.
 
 A program that ended well before the recording did is not repeated. Nor is what nobody waits for, such as write-back: how much of
 it there is does not depend on how soon it is done.
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
+from headwaiter.engine.constants import NEXT, SECTOR_BYTES, SYNC, Op
 from headwaiter.engine.sim import I64, Drive, Forest, Rows, Task
 from headwaiter.study.plugs import plugged
 from headwaiter.study.workload import CLOSED, Workload
@@ -33,6 +34,8 @@ FEWEST = 4
 """From fewer I/Os that follow another one nothing can be told of how a program would go on."""
 GOLDEN = 0.6180339887
 """Multiples of it, without their whole parts, lie evenly between 0 and 1."""
+AGAIN = 0.125
+"""A stream that is at places where it was before for more than this share goes round and round."""
 STARVED_SHARE = 0.1
 """Unless the program has had something under way for all but this share of its time."""
 MOST_PASSES = 512
@@ -257,6 +260,7 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
         _go_on(follows, after, rows, at, start)
         for name in _COPIED:
             parts[name].append(np.broadcast_to(getattr(base, name)[rows], parent_shape).ravel())
+        parts["flags"][-1] = parts["flags"][-1] | (base.flags[rows] & NEXT).max()
         parts["time_ns"][-1] = _dates(base, rows, more).ravel()
         parts["sector"][-1] = _places(base, rows, number, load.capacity).ravel()
         parts["task"][-1] = _tasks(tasks, base, one, rows, number).ravel()
@@ -300,7 +304,7 @@ def _go_on(follows: I64, after: I64, rows: I64, at: I64, start: I64) -> None:
 
 
 def _places(base: Forest, rows: I64, number: int, capacity: int) -> NDArray[np.uint64]:
-    """Sectors of further passes: streams go on, other places are moved within the region that they are of."""
+    """Sectors of further passes: streams go on, loops stay, other places are moved within the region that they are of."""
     sector, length = base.sector[rows].astype(np.int64), base.sectors[rows].astype(np.int64)
     out = np.empty((number - 1, len(rows)), np.int64)
     passes = np.arange(1, number)[:, None]
@@ -308,7 +312,9 @@ def _places(base: Forest, rows: I64, number: int, capacity: int) -> NDArray[np.u
     for op in np.unique(base.op[rows]).tolist():
         mine = np.flatnonzero(base.op[rows] == op)
         at, long = sector[mine], length[mine]
-        if 2 * int(follows[mine].sum()) >= len(mine):
+        if 2 * int(follows[mine].sum()) >= len(mine) and _again(at, long) > AGAIN:
+            out[:, mine] = at
+        elif 2 * int(follows[mine].sum()) >= len(mine):
             # Streams are rows that follow each other, and those that begin them; the longest sets the pace.
             begins = np.flatnonzero(~follows[mine])
             of = np.maximum(np.searchsorted(begins, np.arange(len(mine)), side="right") - 1, 0)
@@ -322,6 +328,14 @@ def _places(base: Forest, rows: I64, number: int, capacity: int) -> NDArray[np.u
             step = int(GOLDEN * room) // grain * grain
             out[:, mine] = low + (at - low + passes * step) % room
     return np.minimum(out, capacity - length).astype(np.uint64)
+
+
+def _again(at: I64, length: I64) -> float:
+    """The share of sectors that were there before."""
+    order = np.argsort(at, kind="stable")
+    begin, end = at[order], np.maximum.accumulate(at[order] + length[order])
+    new = end - np.maximum(begin, np.concatenate([[0], end[:-1]]))
+    return 1 - float(np.maximum(0, new).sum()) / float(length.sum())
 
 
 def _tasks(tasks: list[Task], base: Forest, one: OngoingThread, rows: I64, number: int) -> NDArray[np.uint32]:

@@ -24,6 +24,11 @@ FEWEST = 32
 """Pairs of such I/Os from which anything is told."""
 APART = 0.0005
 """A process submits each by itself if this share of its I/Os was with the device before the next one, which could have joined."""
+STEADY = 0.8
+"""A process keeps as many I/Os under way if it has so many after this share of its submissions: several may complete at once."""
+READ_AHEAD = 2
+"""I/Os that read-ahead has under way for a program, and this share of them lie behind each other."""
+IN_ORDER = 0.5
 QUICK = 0.1
 """The share of a process's pauses between two of them that is shorter than what it needs."""
 
@@ -58,21 +63,43 @@ def _pairs(trace: Trace, before: I64, this: I64) -> npt.NDArray[np.bool_]:
     return pair
 
 
-def by_completions(trace: Trace, complete_ns: I64, apart: I64, parent: I64, delay_ns: I64) -> tuple[I64, I64]:
-    """(parent, delay_ns) of a closed replay where each I/O of such a process follows one completion, and each completion one I/O.
+def _is_steady(trace: Trace, rows: I64, under_way: I64, depth: int) -> bool:
+    """Return whether a process has always as many I/Os under way, each time that it submits one.
+
+    Read-ahead may have two. But then it goes through a file, and submits nothing before its program has read the first of them.
+    """
+    if len(rows) < max(FEWEST, 2 * depth) or (under_way[depth:] == depth).mean() < STEADY:
+        return False
+    this, before = rows[1:], rows[:-1]
+    in_order = (trace.op[this] == trace.op[before]) & (trace.sector[before] + trace.sectors[before] == trace.sector[this])
+    return depth > READ_AHEAD or (depth > 1 and float(in_order.mean()) < IN_ORDER)
+
+
+def by_completions(
+    trace: Trace, complete_ns: I64, apart: I64, parent: I64, delay_ns: I64
+) -> tuple[I64, I64, I64, npt.NDArray[np.bool_]]:
+    """(apart, parent, delay_ns, any) of a closed replay where each completion of such a process lets it submit one I/O.
 
     Of several that complete together closed_loop() takes the last for the parent of all that follow. Under another scheduler they
     may not complete together, and the process would submit all when the last is done, and none before. apart: as apart_ns() has
-    it. A process has as many under way as it had at most; one that submitted more than were done is left as it is.
+    it; a process that always has as many under way as it had at most is such a one, too, and needs for one more what it needs
+    after a completion. One that submitted more than were done is left as it is.
+
+    any: rows that follow whichever completes (constants.NEXT). An I/O that another scheduler or the drive keeps waiting for long
+    takes one of those that are under way. If each row had one parent, it would take all that were recorded behind it.
     """
-    parent, delay_ns = parent.copy(), delay_ns.copy()
-    groups = {int(group): np.flatnonzero(trace.group == group) for group in np.unique(trace.group[apart[trace.task] > 0])}
-    for rows in groups.values():
+    apart, parent, delay_ns, whichever = apart.copy(), parent.copy(), delay_ns.copy(), np.zeros(len(trace), np.bool_)
+    order = np.argsort(trace.group, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(trace.group[order])) + 1):
         issue, done = trace.time_ns[rows], complete_ns[rows]
         if (trace.task[rows] != trace.task[rows[0]]).any() or (trace.op[rows] == Op.FLUSH).any() or (done < 0).any():
             continue
         by_end = np.argsort(done, kind="stable")
-        depth = int((np.arange(len(rows)) + 1 - np.searchsorted(done[by_end], issue, "right")).max())
+        under_way = np.arange(len(rows)) + 1 - np.searchsorted(done[by_end], issue, "right")
+        depth = int(under_way.max())
+        task = trace.task[rows[0]]
+        if not apart[task] and not _is_steady(trace, rows, under_way, depth):
+            continue
         follows, frees = rows[depth:], rows[by_end[: len(rows) - depth]]
         think = trace.time_ns[follows] - complete_ns[frees]
         if (think < 0).any() or (frees >= follows).any():
@@ -80,4 +107,7 @@ def by_completions(trace: Trace, complete_ns: I64, apart: I64, parent: I64, dela
         parent[follows], delay_ns[follows] = frees, think
         parent[rows[:depth]] = -1
         delay_ns[rows[:depth]] = trace.time_ns[rows[:depth]] - trace.time_ns[0]
-    return parent, delay_ns
+        whichever[follows] = True
+        if not apart[task]:
+            apart[task] = int(np.quantile(think, QUICK))
+    return apart, parent, delay_ns, whichever

@@ -15,7 +15,7 @@ from headwaiter.base.errors import DoesNotFitError, NotFoundError, Problem, plai
 from headwaiter.base.figures import brief
 from headwaiter.base.paths import WORKLOADS
 from headwaiter.base.reading import exists, is_folder
-from headwaiter.engine.constants import SYNC
+from headwaiter.engine.constants import NEXT, SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
@@ -211,8 +211,7 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
             notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} are used instead")
             shift = int(rows.time_ns[0])
             complete = np.where(assumed, stand_in.rows.complete_ns + shift, complete)
-        apart = apart_ns(rows)
-        parent, delay_ns = by_completions(rows, complete, apart, *closed_loop(rows, complete))
+        apart, parent, delay_ns, whichever = by_completions(rows, complete, apart_ns(rows), *closed_loop(rows, complete))
         if assumed.any():
             think_ms = _assumed_think_ms(rows, parent, delay_ns, assumed)
             notes.append(f"so programs are assumed to think for {brief(think_ms)} ms between two of their requests (median)")
@@ -223,7 +222,9 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
                     " timestamps (--replay closed insists)"
                 )
         if how == CLOSED:
-            forest = paced(rows, dataclasses.replace(forest_of(rows, parent, delay_ns), after=stream_order(rows)))
+            flags = np.where(whichever, rows.flags | NEXT, rows.flags).astype(np.uint8)
+            closed = dataclasses.replace(forest_of(rows, parent, delay_ns), after=stream_order(rows), flags=flags)
+            forest = paced(rows, closed)
             forest = dataclasses.replace(forest, apart_ns=apart[rows.task] if apart.any() else None)
     if reading.speed != 1:
         notes.append(f"{'think times' if how == CLOSED else 'timestamps'} were divided by {reading.speed:g}")

@@ -229,7 +229,7 @@ def released(trace: Trace) -> Trace:
 
 
 def _sooner(trace: Trace, released: npt.NDArray[np.bool_], held: npt.NDArray[np.bool_]) -> Array:
-    """How much sooner each row would have been submitted had those of `held` that are `released` not been held back; shape (n,), ns.
+    """How much sooner each row would be submitted if those of `held` that are `released` were not held back; shape (n,), ns.
 
     Whoever is held back waits inside the submission, and submits the next write when it is through with that: so each was held
     for the time until the next one, or until it was inserted if that is shorter, and the next ones would have come sooner by as

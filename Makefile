@@ -210,7 +210,7 @@ READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-
 PAIRS := --set "SCHEDULERS=hw-maitre bfq"
 FORMER := --set "JOBS=$(shell seq -s ' ' 101 115)"
 LATTER := --set "JOBS=$(shell seq -s ' ' 116 130)"
-WD := --set DRIVE=wd-re-4tb --set DEPTH=32
+WD := --set DRIVE=wd-re-4tb --set DEPTH=32 --set RUNTIME=20
 ADVISE := $(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 --json -o lab/experiments/advise/advise
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build

@@ -135,6 +135,24 @@ def test_jobs_go_in_and_advice_comes_out(fake: dict[str, Any]) -> None:
 
 
 @pytest.mark.thorough
+def test_what_was_stored_is_ranked_anew(fake: dict[str, Any], tmp_path: Path) -> None:
+    """Nothing boots then, and the rows are those of the run that was stored."""
+    outcome = run(read("advise"), None, GIVEN | {"RUNS": "2"}, lambda text: None)  # type: ignore[arg-type]
+    del fake["booted"]
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name, data in outcome.files.items():
+        (folder / name).write_bytes(data)
+    stored = GIVEN | {"RUNS": "2", "STORED": str(folder)}
+    again = run(read("advise"), None, stored, lambda text: None)  # type: ignore[arg-type]
+    assert again.files["results"] == outcome.files["results"]
+    (folder / "4.none.again.fio").unlink()
+    with pytest.raises(Problem, match=r"4\.none\.again\.fio: No such file"):
+        run(read("advise"), None, stored, lambda text: None)  # type: ignore[arg-type]
+    assert "booted" not in fake
+
+
+@pytest.mark.thorough
 def test_advice_about_the_kernels_own_has_a_row_of_its_own(fake: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where ours ran, too: every machine has the former."""
     monkeypatch.setitem(SPEEDS, "hw-as", (9.0, 9.0))

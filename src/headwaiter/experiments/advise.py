@@ -79,6 +79,8 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     for key in ("JOBS", "RUNTIME", "DEPTH"):
         if not all(_NUMBER.fullmatch(word) for word in parameters[key].split()):
             raise Problem(f"{key}={parameters[key]}: expected numbers from 1")
+    if parameters["STORED"]:
+        return _ranked_rows(_stored(Path(parameters["STORED"]), jobs, names, parameters), [], jobs, parameters, say)
     machine = guest(script, on, given, say)
     sectors = open_drive(parameters["DRIVE"]).sectors
     for job in jobs:
@@ -88,7 +90,23 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     python.pack(machine, _IMPORTS)
     machine.hang_s, machine.limit_s = _HANG_S, _LIMIT_S
     outcome = boot(machine, say)
-    files = dict(outcome.files)
+    return _ranked_rows(dict(outcome.files), outcome.console, jobs, parameters, say)
+
+
+def _stored(folder: Path, jobs: Sequence[str], names: Sequence[str], parameters: Mapping[str, str]) -> dict[str, bytes]:
+    """The files of a run that were stored in a folder, so that its recordings can be ranked anew; Problem if one is missing."""
+    runs = ("", ".again")[: int(parameters["RUNS"])]
+    wanted = [f"{job}.recording" for job in jobs] + [f"{job}.{name}{run}.fio" for job in jobs for name in names for run in runs]
+    try:
+        return {name: (folder / name).read_bytes() for name in wanted}
+    except OSError as error:
+        raise Problem(f"{error.filename}: {error.strerror}") from None
+
+
+def _ranked_rows(
+    files: dict[str, bytes], console: list[str], jobs: Sequence[str], parameters: Mapping[str, str], say: Progress
+) -> GuestOutcome:
+    """What came back, with the rows that it makes."""
     found = []
     for job in jobs:
         say(f"advise: job {job}")
@@ -97,7 +115,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
         except NoRequestsError:
             say(f"advise: job {job} asked nothing of the disk")
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
-    return GuestOutcome(files, outcome.console)
+    return GuestOutcome(files, console)
 
 
 def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -100,7 +100,7 @@ def advice(names: str) -> str:
 
 
 def first_places(names: str) -> str:
-    """Return how often the first place of `advise` with RUNS=2, in one file or several, is right, and the others.
+    """Return how often the first place of `advise`, in one file or several, is right, and the others, with the second run of some.
 
     `AMONG NAMES`: among all that ran, or the kernel's own.
     """
@@ -110,12 +110,20 @@ def first_places(names: str) -> str:
     lines = rows(
         ("job", "advise says", "advise's first", "best in the lab", "`of_best`", "`again_of_best`"),
         (
-            (r["job"], r["outcome"], f"`{r['scheduler']}`", f"`{r['best']}`", f"{r['of_best']:.3f}", f"{r['again_of_best']:.3f}")
+            (
+                r["job"],
+                r["outcome"],
+                f"`{r['scheduler']}`",
+                f"`{r['best']}`",
+                f"{r['of_best']:.3f}",
+                f"{r['again_of_best']:.3f}" if "again" in r else "–",
+            )
             for r in missed
         ),
     )
-    again = sum(r["again_of_best"] >= 1 - TOLD for r in said)
-    right = f"It is right for {len(said) - len(missed)} of {len(said)} jobs; that of the second run for {again}."
+    twice = [r["again_of_best"] >= 1 - TOLD for r in said if "again" in r]
+    many = f"{sum(twice)}" if len(twice) == len(said) else f"{sum(twice)} of {len(twice)}"
+    right = f"It is right for {len(said) - len(missed)} of {len(said)} jobs; that of the second run for {many}."
     return f"{right} The others:\n\n{lines}" if missed else f"{right}\n"
 
 

@@ -94,9 +94,14 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
 
 
 def _stored(folder: Path, jobs: Sequence[str], names: Sequence[str], parameters: Mapping[str, str]) -> dict[str, bytes]:
-    """The files of a run that were stored in a folder, so that its recordings can be ranked anew; Problem if one is missing."""
-    runs = ("", ".again")[: int(parameters["RUNS"])]
-    wanted = [f"{job}.recording" for job in jobs] + [f"{job}.{name}{run}.fio" for job in jobs for name in names for run in runs]
+    """The files of a run that were stored in a folder, so that its recordings can be ranked anew; Problem if one is missing.
+
+    The lab may have been stopped before the second run of the last jobs: they have one.
+    """
+    wanted = [f"{job}.recording" for job in jobs] + [f"{job}.{name}.fio" for job in jobs for name in names]
+    if parameters["RUNS"] == "2":
+        again = {job: [f"{job}.{name}.again.fio" for name in names] for job in jobs}
+        wanted += [name for files in again.values() if all((folder / name).exists() for name in files) for name in files]
     try:
         return {name: (folder / name).read_bytes() for name in wanted}
     except OSError as error:
@@ -128,6 +133,7 @@ def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str])
     runs = [
         {name: processes(json.loads(files[f"{job}.{name}{run}.fio"])) for name in names}
         for run in ("", ".again")[: int(parameters["RUNS"])]
+        if f"{job}.{first}{run}.fio" in files
     ]
     said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
     found = judged(job, runs[0], first, said, *runs[1:])

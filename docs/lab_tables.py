@@ -100,7 +100,7 @@ def advice(names: str) -> str:
 
 
 def first_places(names: str) -> str:
-    """Return how often the first place of `advise`, in one file or several, is right, and the others, with the second run of some.
+    """Return how often the first place of `advise`, in one file or several, is right, and the others; and the second run of some.
 
     `AMONG NAMES`: among all that ran, or the kernel's own.
     """

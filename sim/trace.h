@@ -40,9 +40,9 @@ struct sim_trace {
 	u32 *first_child, *next_sibling; /* rows that follow a row */
 	/* By task: the row that its next completion lets it submit, and behind it its siblings. */
 	u32 *next_row;
-	u32 *follower;			 /* the row that may not be issued before a row */
-	u8 *state;			 /* enum row_state, if some rows have followers */
-	u32 *roots; /* rows without parent, by time; NULL: all rows, as they stand */
+	u32 *follower; /* the row that may not be issued before a row */
+	u8 *state;     /* enum row_state, if some rows have followers */
+	u32 *roots;    /* rows without parent, by time; NULL: all rows, as they stand */
 	u64 nr_roots, next_root;
 	u64 *remaining; /* by task: I/Os not completed */
 	u64 *late_ns;	/* by task: behind the dates of rows that drift */

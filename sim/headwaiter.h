@@ -40,7 +40,7 @@ enum hws_flag {
 	HWS_NOMERGE = 16,
 	HWS_PACED = 32, /* of a trace: not before its time_ns, whatever it follows */
 	HWS_DRIFTS =
-		64, /* of paced rows: as late as its task has ever been, it does not catch up */
+		64,	/* of paced rows: as late as its task has ever been, it does not catch up */
 	HWS_NEXT = 128, /* of a trace: the next of its task, whichever of the task's completes */
 };
 

@@ -77,10 +77,10 @@ def test_a_stream_stays_on_the_drive() -> None:
 
 def test_a_loop_stays_in_its_file() -> None:
     """A program that reads a file three times goes on with the same places, and the drive's cache holds them as before."""
-    rows = [(2 * i, 2 * i + 1, 1, Op.READ, 800 + 8 * (i % 10)) for i in range(30)]
+    rows: list[Row] = [(2 * i, 2 * i + 1, 1, Op.READ, 800 + 8 * (i % 10)) for i in range(30)]
     _, _, _, sector = further(load_of(rows)[1])
     assert sector == [row[4] for row in rows]
-    few = [(2 * i, 2 * i + 1, 1, Op.READ, 800 + 8 * (i % 28)) for i in range(30)]
+    few: list[Row] = [(2 * i, 2 * i + 1, 1, Op.READ, 800 + 8 * (i % 28)) for i in range(30)]
     assert further(load_of(few)[1])[3] != [row[4] for row in few], "a few places again make no loop"
 
 

@@ -80,7 +80,8 @@ def behind_flush(flush: tuple[int, int, int], inserted: int = 10_100, flags: int
     rows = [(begin, begin, end, task, Op.FLUSH), (3000, inserted, inserted + 200, 7, 1)]
     rows += [(inserted - 50, inserted, inserted + 200, 7, 1), (inserted - 40, inserted + 300, inserted + 500, 7, 1)]
     met = as_inserted(trace_of(sorted(rows), flags))
-    return (met.time_ns / US).tolist()
+    times: list[float] = (met.time_ns / US).tolist()
+    return times
 
 
 def test_who_waits_behind_another_programs_flush_does_not_think_meanwhile() -> None:

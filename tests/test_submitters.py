@@ -117,9 +117,9 @@ def steady(depth: int, n: int = 200, *, at_once: int = 1, in_order: bool = False
                 time[new] = now + (place + 1) * 20 * US
                 waiting.append(new)
     done[waiting] = (n // at_once + 1) * MS
-    place = np.arange(n) if in_order else np.random.default_rng(1).permutation(n)
+    sector = SIZE * (np.arange(n) if in_order else np.random.default_rng(1).permutation(n))
     return make_trace(
-        source="t", format="t", time_ns=time, issue_ns=time + US, complete_ns=done, sector=place * SIZE,
+        source="t", format="t", time_ns=time, issue_ns=time + US, complete_ns=done, sector=sector,
         sectors=np.full(n, SIZE), op=np.full(n, Op.READ), flags=np.full(n, SYNC, np.uint8), task_id=np.full(n, 7), names={7: "a"},
     )  # fmt: skip
 
@@ -159,7 +159,8 @@ def test_one_that_waits_long_takes_one_place() -> None:
 
     def order(load: Forest) -> list[int]:
         rows = simulate("mq-deadline", DRIVE, load, options=Options(record=True)).rows
-        return np.argsort(np.asarray(rows.complete_ns), kind="stable").tolist()
+        found: list[int] = np.argsort(np.asarray(rows.complete_ns), kind="stable").tolist()
+        return found
 
     assert order(load) == [0, *range(2, n), 1]
     assert order(dataclasses.replace(load, flags=np.full(n, SYNC, np.uint8))) == list(range(n))

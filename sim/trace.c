@@ -327,8 +327,8 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 	for (child = t->first_child ? t->first_child[row] : NO_ROW; child != NO_ROW;
 	     child = t->next_sibling[child])
 		follow(s, t, child);
-	if (t->next_row && t->next_row[task] != NO_ROW) {
-		child = t->next_row[task];
+	child = t->next_row[task];
+	if (child != NO_ROW) {
 		t->next_row[task] = t->next_sibling[child];
 		follow(s, t, child);
 	}

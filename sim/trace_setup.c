@@ -69,13 +69,12 @@ static u32 *rows_of(struct hws *s, u64 n)
 static int link_rows(struct hws *s, struct sim_trace *trace)
 {
 	const struct hws_trace *t = &trace->given;
-	bool in_order = true, in_line = false;
+	bool in_order = true;
 	int64_t before = 0;
 	u64 i, roots = 0;
 	u32 *first;
 
 	for (i = 0; i < t->n; i++) {
-		in_line = in_line || t->flags[i] & HWS_NEXT;
 		if (t->parent[i] >= 0)
 			continue;
 		in_order = in_order && t->time_ns[i] >= before;
@@ -86,8 +85,6 @@ static int link_rows(struct hws *s, struct sim_trace *trace)
 		trace->first_child = rows_of(s, t->n);
 		trace->next_sibling = rows_of(s, t->n);
 	}
-	if (in_line)
-		trace->next_row = rows_of(s, s->nr_tasks);
 	if (t->after) {
 		trace->follower = rows_of(s, t->n);
 		trace->state = sim_alloc(s, t->n + 1);
@@ -149,6 +146,7 @@ static struct sim_trace *trace_new(struct hws *s)
 	t->remaining = sim_alloc(s, s->nr_tasks * sizeof(*t->remaining));
 	t->late_ns = sim_alloc(s, s->nr_tasks * sizeof(*t->late_ns));
 	t->free_ns = sim_alloc(s, s->nr_tasks * sizeof(*t->free_ns));
+	t->next_row = rows_of(s, s->nr_tasks);
 	for (task = 0; task < s->nr_tasks; task++)
 		s->tasks[task].source = &t->source;
 	return t;

@@ -9,12 +9,11 @@ from typing import Literal, cast
 from headwaiter.engine.native import lib
 
 SYNC, META, PRIO = int(lib.HWS_SYNC), int(lib.HWS_META), int(lib.HWS_PRIO)
+AT_HEAD, NOMERGE = int(lib.HWS_AT_HEAD), int(lib.HWS_NOMERGE)
+"""Flags of an I/O: waited for, file-system metadata, prio. AT_HEAD and NOMERGE are for a policy by itself alone."""
 PACED, DRIFTS, NEXT = int(lib.HWS_PACED), int(lib.HWS_DRIFTS), int(lib.HWS_NEXT)
 """Flags of a row of a Forest: it comes not before its time_ns, whatever it follows; it is as late as its task has ever been; it
 is the next of its task, whichever of the task's completes."""
-"""Flags of an I/O: waited for, file-system metadata, prio. AT_HEAD and NOMERGE are for a policy by itself alone."""
-AT_HEAD, NOMERGE = int(lib.HWS_AT_HEAD), int(lib.HWS_NOMERGE)
-
 
 SECTOR_BYTES = 512
 OpName = Literal["read", "write", "discard", "other"]

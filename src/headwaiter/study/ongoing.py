@@ -312,9 +312,10 @@ def _places(base: Forest, rows: I64, number: int, capacity: int) -> NDArray[np.u
     for op in np.unique(base.op[rows]).tolist():
         mine = np.flatnonzero(base.op[rows] == op)
         at, long = sector[mine], length[mine]
-        if 2 * int(follows[mine].sum()) >= len(mine) and _again(at, long) > AGAIN:
+        streams = 2 * int(follows[mine].sum()) >= len(mine)
+        if streams and _again(at, long) > AGAIN:
             out[:, mine] = at
-        elif 2 * int(follows[mine].sum()) >= len(mine):
+        elif streams:
             # Streams are rows that follow each other, and those that begin them; the longest sets the pace.
             begins = np.flatnonzero(~follows[mine])
             of = np.maximum(np.searchsorted(begins, np.arange(len(mine)), side="right") - 1, 0)

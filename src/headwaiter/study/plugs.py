@@ -18,7 +18,7 @@ from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import I64, Forest
 from headwaiter.study.submitters import TOGETHER_NS
 from headwaiter.study.workload import CLOSED, Workload
-from headwaiter.traces import Trace, with_flushes
+from headwaiter.traces import Trace, continues, with_flushes
 
 
 def joined(work: Workload) -> Workload:
@@ -36,10 +36,10 @@ def joined(work: Workload) -> Workload:
     order = np.lexsort((np.arange(n), trace.task))
     before, this = order[:-1], order[1:]
     one = (trace.complete_ns[this] >= 0) & (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS)
-    one &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.op[this] != Op.FLUSH)
+    one &= continues(trace, before, this)
     if work.load.apart_ns is not None:
         one &= work.load.apart_ns[this] == 0
-    same = (trace.task, trace.group, trace.op, trace.flags, trace.ioprio, trace.complete_ns, trace.issue_ns, work.load.parent)
+    same = (trace.task, trace.group, trace.flags, trace.ioprio, trace.complete_ns, trace.issue_ns, work.load.parent)
     for column in same:
         if column is not None:
             one &= column[before] == column[this]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import I64
-from headwaiter.traces import Trace
+from headwaiter.traces import Trace, continues
 
 TOGETHER_NS = 50_000
 """I/Os of a process that come after each other within this are submitted in one go, or as fast as it can."""
@@ -56,10 +56,9 @@ def apart_ns(trace: Trace) -> I64:
 def _pairs(trace: Trace, before: I64, this: I64) -> npt.NDArray[np.bool_]:
     """Which I/Os could have been one request with the one before: both were under way, and lie behind each other."""
     assert trace.issue_ns is not None
-    pair: npt.NDArray[np.bool_] = (trace.task[before] == trace.task[this]) & (trace.op[this] != Op.FLUSH)
-    pair &= trace.op[before] == trace.op[this]
+    pair: npt.NDArray[np.bool_] = (trace.task[before] == trace.task[this]) & continues(trace, before, this)
     pair &= (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS) & (trace.complete_ns[before] > trace.time_ns[this])
-    pair &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.issue_ns[before] >= 0)
+    pair &= trace.issue_ns[before] >= 0
     return pair
 
 
@@ -70,23 +69,21 @@ def _is_steady(trace: Trace, rows: I64, under_way: I64, depth: int) -> bool:
     """
     if len(rows) < max(FEWEST, 2 * depth) or (under_way[depth:] == depth).mean() < STEADY:
         return False
-    this, before = rows[1:], rows[:-1]
-    in_order = (trace.op[this] == trace.op[before]) & (trace.sector[before] + trace.sectors[before] == trace.sector[this])
-    return depth > READ_AHEAD or (depth > 1 and float(in_order.mean()) < IN_ORDER)
+    return depth > READ_AHEAD or (depth > 1 and float(continues(trace, rows[:-1], rows[1:]).mean()) < IN_ORDER)
 
 
 def by_completions(
     trace: Trace, complete_ns: I64, apart: I64, parent: I64, delay_ns: I64
 ) -> tuple[I64, I64, I64, npt.NDArray[np.bool_]]:
-    """(apart, parent, delay_ns, any) of a closed replay where each completion of such a process lets it submit one I/O.
+    """(apart, parent, delay_ns, whichever) of a closed replay where each completion of such a process lets it submit one I/O.
 
     Of several that complete together closed_loop() takes the last for the parent of all that follow. Under another scheduler they
     may not complete together, and the process would submit all when the last is done, and none before. apart: as apart_ns() has
     it; a process that always has as many under way as it had at most is such a one, too, and needs for one more what it needs
     after a completion. One that submitted more than were done is left as it is.
 
-    any: rows that follow whichever completes (constants.NEXT). An I/O that another scheduler or the drive keeps waiting for long
-    takes one of those that are under way. If each row had one parent, it would take all that were recorded behind it.
+    whichever: rows that follow whatever completes (constants.NEXT). An I/O that another scheduler or the drive keeps waiting for
+    long takes one of those that are under way. If each row had one parent, it would take all that were recorded behind it.
     """
     apart, parent, delay_ns, whichever = apart.copy(), parent.copy(), delay_ns.copy(), np.zeros(len(trace), np.bool_)
     order = np.argsort(trace.group, kind="stable")

@@ -2,7 +2,7 @@
 """Traces of block requests: one model, many file formats, and what depends on what in them."""
 
 from headwaiter.engine.constants import Op
-from headwaiter.traces.closed import closed_loop, stream_order
+from headwaiter.traces.closed import closed_loop, continues, stream_order
 from headwaiter.traces.formats.native import write_csv
 from headwaiter.traces.model import Flushes, Trace, TraceTask, as_inserted, released, requests_of, with_flushes
 from headwaiter.traces.registry import Format, ReadOptions, detect, formats, load
@@ -19,6 +19,7 @@ __all__ = [
     "TraceTask",
     "as_inserted",
     "closed_loop",
+    "continues",
     "detect",
     "formats",
     "load",

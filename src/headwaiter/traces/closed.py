@@ -43,6 +43,13 @@ def closed_loop(
     return parent, trace.time_ns - np.where(parent >= 0, complete[parent], trace.time_ns[0])
 
 
+def continues(trace: Trace, before: npt.NDArray[np.int64], this: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which of these rows begin where the row before each ends, and have its operation; a flush is nowhere. Shape (m,)."""
+    follows: npt.NDArray[np.bool_] = (trace.op[before] == trace.op[this]) & (trace.op[this] != Op.FLUSH)
+    follows &= trace.sector[before] + trace.sectors[before] == trace.sector[this]
+    return follows
+
+
 def stream_order(trace: Trace) -> npt.NDArray[np.int64]:
     """after, int64 of shape (n,): the row that request i continues and must not overtake, or -1.
 
@@ -54,8 +61,7 @@ def stream_order(trace: Trace) -> npt.NDArray[np.int64]:
     n = len(trace)
     order = np.lexsort((np.arange(n), trace.op, trace.group))
     before, this = order[:-1], order[1:]
-    continues = (trace.group[before] == trace.group[this]) & (trace.op[before] == trace.op[this])
-    continues &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.op[this] != Op.FLUSH)
+    stream = (trace.group[before] == trace.group[this]) & continues(trace, before, this)
     after = np.full(n, -1, np.int64)
-    after[this[continues]] = before[continues]
+    after[this[stream]] = before[stream]
     return after

@@ -205,11 +205,9 @@ def as_inserted(trace: Trace) -> Trace:
     held = (trace.op == Op.WRITE) & (trace.insert_ns - trace.time_ns > THROTTLED_NS)
     if not held.any():
         return trace
-    behind = held & _behind_flush(trace)
-    sooner = _sooner(trace, behind, held)
-    time = np.where(behind | (sooner > 0), trace.time_ns - sooner, np.where(held, trace.insert_ns, trace.time_ns))
-    order = np.argsort(time, kind="stable")
-    return replace(trace, **{**trace.columns(order), "time_ns": time[order]})
+    stays = held & ~_behind_flush(trace, np.flatnonzero(held))
+    sooner = _sooner(trace, stays)
+    return _at(trace, np.where(stays & (sooner == 0), trace.insert_ns, trace.time_ns - sooner))
 
 
 def released(trace: Trace) -> Trace:
@@ -219,21 +217,22 @@ def released(trace: Trace) -> Trace:
     """
     if trace.insert_ns is None:
         return trace
-    everything = np.ones(len(trace), np.bool_)
-    sooner = _sooner(trace, everything, everything)
-    if not sooner.any():
-        return trace
-    time = trace.time_ns - sooner
-    order = np.argsort(time, kind="stable")
-    return replace(trace, **{**trace.columns(order), "time_ns": time[order], "insert_ns": None})
+    sooner = _sooner(trace, np.zeros(len(trace), np.bool_))
+    return replace(_at(trace, trace.time_ns - sooner), insert_ns=None) if sooner.any() else trace
 
 
-def _sooner(trace: Trace, released: npt.NDArray[np.bool_], held: npt.NDArray[np.bool_]) -> Array:
-    """How much sooner each row would be submitted if those of `held` that are `released` were not held back; shape (n,), ns.
+def _at(trace: Trace, time_ns: Array) -> Trace:
+    """The rows at these times, in their order."""
+    order = np.argsort(time_ns, kind="stable")
+    return replace(trace, **{**trace.columns(order), "time_ns": time_ns[order]})
+
+
+def _sooner(trace: Trace, stays: npt.NDArray[np.bool_]) -> Array:
+    """How much sooner each row would be submitted if no write but those that `stays` were held back, shape (n,), ns.
 
     Whoever is held back waits inside the submission, and submits the next write when it is through with that: so each was held
     for the time until the next one, or until it was inserted if that is shorter, and the next ones would have come sooner by as
-    much, up to one of another request that is held and not released.
+    much, up to one of another request that is still held.
     """
     assert trace.insert_ns is not None
     found = np.zeros(len(trace), np.int64)
@@ -244,25 +243,25 @@ def _sooner(trace: Trace, released: npt.NDArray[np.bool_], held: npt.NDArray[np.
     this, following = rows[:-1], rows[1:]
     pause = trace.time_ns[following] - trace.time_ns[this]
     wait = np.minimum(pause, trace.insert_ns[this] - trace.time_ns[this])
-    wait = np.where((wait > THROTTLED_NS) & released[this], wait, 0)
-    stays = held[following] & ~released[following] & (trace.insert_ns[following] != trace.insert_ns[this])
-    goes_on = (trace.task[this] == trace.task[following]) & (pause - wait <= THROTTLED_NS) & ~stays
+    wait = np.where((wait > THROTTLED_NS) & ~stays[this], wait, 0)
+    ends = stays[following] & (trace.insert_ns[following] != trace.insert_ns[this])
+    goes_on = (trace.task[this] == trace.task[following]) & (pause - wait <= THROTTLED_NS) & ~ends
     sooner = np.concatenate([[0], np.cumsum(wait)])
     begins = np.flatnonzero(np.concatenate([[True], ~goes_on]))
     found[rows] = sooner - np.repeat(sooner[begins], np.diff(begins, append=len(rows)))
     return found
 
 
-def _behind_flush(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Writes that somebody waits for, and that met the scheduler while another program's flush was made, or right after it; (n,).
+def _behind_flush(trace: Trace, rows: Array) -> npt.NDArray[np.bool_]:
+    """Which of these writes somebody waits for, and met the scheduler while another program's flush was made, or right after it.
 
-    The drive finished none of them before the flush.
+    The drive finished none of them before the flush. Shape (n,).
     """
     found = np.zeros(len(trace), np.bool_)
     flushes = trace.flushes
     if trace.insert_ns is None or flushes is None:
         return found
-    rows = np.flatnonzero((trace.op == Op.WRITE) & (trace.flags & SYNC != 0) & (trace.insert_ns >= 0) & (trace.complete_ns >= 0))
+    rows = rows[(trace.flags[rows] & SYNC != 0) & (trace.complete_ns[rows] >= 0)]
     order = np.argsort(flushes.complete_ns, kind="stable")
     done = flushes.complete_ns[order]
     last = np.searchsorted(done, trace.complete_ns[rows], "right") - 1

@@ -292,19 +292,27 @@ def kernels(_: str) -> str:
 
 
 def agreement(name: str) -> str:
-    """Return how far off throughput is in `headwaiter lab agree --random`, by scheduler, and how often the winner is right."""
+    """Return how far off figures are in `headwaiter lab agree --random`, by scheduler, and how often the winner is right."""
     found = _of_lab(name)["summary"]
-    heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
-    titles = [head.replace("_", " ") for head in heads]
+    rate = ("median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
+    tail = ("p99_median", "p99_p90", "p99_p90_beyond", "p99_ranges", "p99_untold")
+    titles = [*rate, *(f"p99: {key.removeprefix('p99_')}" for key in tail)]
     table = rows(
-        titles,
+        ["scheduler", "comparisons", *(title.replace("_", " ") for title in titles)],
         (
-            [f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
+            [
+                f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all",
+                *(str(r[key]) for key in ("comparisons", *rate, *tail)),
+            ]
             for r in found["deviation_percent"]
         ),
     )
     right, jobs = found["winners_right"], len(found["winners"])
-    return f"{table}\nThe simulator's winner was the kernel's, or within 5% of it, on {right} of {jobs} jobs.\n"
+    whole = found["deviation_percent"][-1]
+    return (
+        f"{table}\nThe simulator's winner was the kernel's, or within 5% of it, on {right} of {jobs} jobs. The 99th percentile"
+        f" was off by more than 50%, and not told to be a range, in {whole['p99_untold']} of {whole['comparisons']} results.\n"
+    )
 
 
 def disagreements(name: str) -> str:

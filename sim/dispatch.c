@@ -10,6 +10,8 @@ static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 	u64 page_ns = s->opt.dispatch_page_ns +
 		      (r->rq.op == HW_WRITE ? s->opt.dispatch_write_page_ns : 0);
 	u64 copy_ns = page_ns * SIM_PAGES(r->rq.sectors);
+	u64 takes_ns = delay_ns + copy_ns + s->opt.meanwhile_ns +
+		       s->opt.meanwhile_page_ns * SIM_PAGES(r->rq.sectors);
 	struct hw_request *rq = &r->rq;
 
 	r->io.sector = rq->sector;
@@ -25,11 +27,12 @@ static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 	s->requests++;
 	sim_wbt_issued(s, r);
 	sim_log_dispatch(s, r);
+	if (takes_ns)
+		sim_interrupt(s, takes_ns);
 	if (!delay_ns && !copy_ns) {
 		s->drive->model->submit(s->drive, &r->io, s->now);
 		return;
 	}
-	sim_interrupt(s, delay_ns + copy_ns);
 	s->sent_ns = sim_after(max(s->sent_ns, sim_after(s->now, delay_ns)), copy_ns);
 	r->arrives_ns = s->sent_ns;
 	r->next = NULL;

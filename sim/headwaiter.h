@@ -202,6 +202,11 @@ struct hws_options {
 	/* the last: for a page of a write in addition */
 	uint32_t dispatch_ns, dispatch_page_ns, dispatch_write_page_ns;
 	/*
+	 * With one_processor, of its time while a request is in the drive: what is left of the call
+	 * that sent it, and its interrupt.
+	 */
+	uint32_t meanwhile_ns, meanwhile_page_ns;
+	/*
 	 * After a completion, while others wait: more until the next decision is in the drive; or,
 	 * with nothing decided, for all.
 	 */
@@ -254,8 +259,8 @@ struct hws_options {
 	/* of its core: for a completion */
 	uint32_t complete_ns;
 	/*
-	 * until a process that waited goes on; more for each time that the processes of a core
-	 * double beyond 4
+	 * until a process that waited goes on (with one_processor: that waited for another); more
+	 * for each time that the processes of a core double beyond 4
 	 */
 	uint32_t switch_ns, switch_more_ns;
 	uint32_t replayed_ns; /* of a trace's think times: what is turnaround anyway */

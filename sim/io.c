@@ -55,7 +55,9 @@ static void io_done(struct hws *s, struct sim_io *io)
 	struct sim_source *source = s->tasks[io->task].source;
 	void *cookie = io->cookie;
 
-	if (likely(!s->host) || !source->ops->keeps || !source->ops->keeps(s, source, io))
+	bool at_once = likely(!s->host && !s->opt.one_processor) || !source->ops->keeps;
+
+	if (at_once || !source->ops->keeps(s, source, io))
 		sim_io_end(s, io);
 	source->ops->done(s, source, cookie);
 }

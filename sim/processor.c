@@ -6,7 +6,8 @@
  * With one_processor there is one for all, first come, first served: a process keeps it until it has
  * to wait for something, as one of the real-time class does. The kernel's own work (interrupts, the
  * worker that runs the queue) does not wait for a processor; what runs meanwhile takes so much
- * longer. Processes that wait for a tag are woken behind those whose I/O is done.
+ * longer. Processes that wait for a tag are woken behind those whose I/O is done. An I/O lasts from
+ * when its process calls for it until that has the processor again, and looks.
  *
  * A host (host.c) has several of these, and a process that others of its core wait behind keeps it
  * for a slice of time at most.
@@ -65,10 +66,13 @@ static void next(struct hws *s, struct sim_processor *p)
 	while (!p->running && (next = p->first)) {
 		p->first = next->next;
 		next->queued = false;
-		if (next == &p->feed)
+		if (next == &p->feed) {
 			s->feed_ns = s->now;
-		else if (next->computing)
+		} else if (next->computing) {
+			if (s->opt.one_processor)
+				sim_steal(s, p, s->opt.switch_ns);
 			run(s, p, next);
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ MS = 1_000_000
 
 
 def way(io_bytes: int = 0, runtime: int = 0, **bins: int) -> dict[str, Any]:
-    return {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": {ns.lstrip("n"): n for ns, n in bins.items()}}}
+    return {"io_bytes": io_bytes, "runtime": runtime, "lat_ns": {"bins": {ns.lstrip("n"): n for ns, n in bins.items()}}}
 
 
 def test_reads_and_writes_of_all_processes_count() -> None:
@@ -139,12 +139,59 @@ def test_a_row_says_which_figure_is_whose() -> None:
         "kernel": "6.12", "drive": "drive", "scheduler": "hw-as", "job": "job", "lab_MBps": 40.0, "sim_MBps": 44.0,
         "throughput_off_percent": 10.0, "sim_low_MBps": 42.5, "sim_high_MBps": 45.25, "range": True, "lab_low_MBps": 30.0,
         "lab_high_MBps": 41.0, "lab_p99_ms": 20.0,
-        "sim_p99_ms": 15.0, "p99_off_percent": -25.0, "agree": False,
+        "sim_p99_ms": 15.0, "p99_off_percent": -25.0, "sim_p99_low_ms": 1.0, "sim_p99_high_ms": 15.0, "p99_range": True,
+        "agree": False,
     }  # fmt: skip
 
 
-def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, **more: Any) -> JobComparison:
-    given: dict[str, Any] = {"sim_low_mbps": lab, "sim_high_mbps": lab, "range": False, "agree": False, **more}
+@pytest.mark.parametrize(
+    ("rates", "tails", "lab_tails", "agrees"),
+    [
+        ((100, 100), (10, 10), (10.9,), True),
+        ((100, 100), (10, 10), (11.5,), False),  # off by 13%, and told as certain
+        ((100, 100), (10, 14), (15.3,), True),  # beyond its range by less than a tenth
+        ((100, 100), (10, 14), (15.7,), False),
+        ((100, 100), (10, 14), (15.7, 15.7, 13.0), True),  # one of the lab's lies in it
+        ((100, 100), (10, 8), (7.3,), True),
+        ((100, 100), (10, 8), (7.1,), False),
+        ((104, 104), (10, 14), (10.0,), False),  # throughput is off by 4%, and told as certain
+    ],
+)
+def test_a_99th_percentile_agrees_by_its_figure_or_its_range(
+    rates: tuple[float, float], tails: tuple[float, float], lab_tails: tuple[float, ...], agrees: bool
+) -> None:
+    own, other = (agree.ComparedFigures(*each) for each in zip(rates, tails, strict=True))
+    labs = [agree.ComparedFigures(100.0, tail) for tail in lab_tails]
+    found = agree.row("6.12", "d", "as", "job", labs, agree.Simulated((own,), (other,)))
+    assert found.agree is agrees
+    assert found.p99_range is (tails[0] != tails[1])
+
+
+def test_on_flash_the_processor_is_busy_while_a_request_is_in_the_drive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More under a scheduler; and on 6.1 only under one does a request wait longer for its way to the drive."""
+    asked: list[Options] = []
+
+    def simulate(name: str, device: object, load: object, tunables: object, options: Options) -> Outcome:
+        asked.append(options)
+        return fake()
+
+    monkeypatch.setattr(agree, "simulate", simulate)
+    for drive in ("nvme-ssd", "barracuda-80g"):
+        for scheduler in ("none", "mq-deadline"):
+            agree.simulated("6.1.0", drive, scheduler, JOB, (10**9,), 0)
+    assert [(o.meanwhile_ns, o.meanwhile_page_ns, o.switch_ns, o.dispatch_ns) for o in asked] == [
+        (870, 430, 1_500, 3_000),
+        (1_500, 430, 1_500, 6_000),
+        (0, 0, 0, 6_000),
+        (0, 0, 0, 6_000),
+    ]
+
+
+def row(
+    job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, p99_off: float = 0.0, **more: Any
+) -> JobComparison:
+    given: dict[str, Any] = {"sim_low_mbps": lab, "sim_high_mbps": lab, "range": False, "agree": False}
+    given |= {"sim_p99_low_ms": 1.0, "sim_p99_high_ms": 1.0, "p99_range": False, **more}
     return JobComparison(
         kernel="6.12",
         drive="d",
@@ -154,8 +201,8 @@ def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, *
         sim_mbps=lab * (1 + off / 100),
         throughput_off_percent=off,
         lab_p99_ms=1.0,
-        sim_p99_ms=1.0,
-        p99_off_percent=0.0,
+        sim_p99_ms=1.0 + p99_off / 100,
+        p99_off_percent=p99_off,
         **given,
     )
 
@@ -173,14 +220,24 @@ def test_the_distribution_is_of_deviations_without_sign() -> None:
         "p90_beyond": 18.0,
         "ranges": 1,
         "untold": 1,
+        "p99_median": 0.0,
+        "p99_p90": 0.0,
+        "p99_p90_beyond": 0.0,
+        "p99_ranges": 0,
+        "p99_untold": 0,
     }
+    tails = distribution("as", [row("j", p99_off=off, p99_range=off == -60) for off in (0, 10, -20, 30, -60, 51, -49)])
+    assert (tails.p99_median, tails.p99_p90, tails.p99_ranges, tails.p99_untold) == (30.0, 54.6, 1, 1)
     told = distribution("as", [row("j", off=31, range=True), row("j", off=-30.5), row("j", off=29.9)])
     assert told.untold == 1, "what was told to be a range, and what is off by less than 30%, is not"
 
 
 def test_a_range_is_off_by_what_lies_outside_of_it() -> None:
     def beyond(low: float, high: float, told: bool = True) -> float:
-        return distribution("as", [row("j", off=50, range=told, sim_low_mbps=low, sim_high_mbps=high)]).p90_beyond
+        tail = {"p99_range": told, "sim_p99_low_ms": low / 100, "sim_p99_high_ms": high / 100}
+        found = distribution("as", [row("j", off=50, p99_off=50, range=told, sim_low_mbps=low, sim_high_mbps=high, **tail)])
+        assert found.p99_p90_beyond == pytest.approx(found.p90_beyond)
+        return found.p90_beyond
 
     assert beyond(110.0, 160.0) == pytest.approx(10.0)
     assert beyond(60.0, 80.0) == pytest.approx(20.0)

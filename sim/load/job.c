@@ -63,10 +63,7 @@ static void job_done(struct hws *s, struct sim_source *source, void *cookie)
 	j->completed++;
 	if (!j->want || j->completed < j->want)
 		return;
-	if (s->host)
-		sim_job_compute(s, j, sim_host_switch(s, j->turn.core));
-	else
-		sim_job_sleep(s, j, s->now);
+	sim_job_compute(s, j, s->host ? sim_host_switch(s, j->turn.core) : 0);
 }
 
 /* Who waits for more of them fetches each at once; who computes, or is woken by it, when it runs. */
@@ -360,6 +357,8 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->state = JOB_SUBMIT;
 		return true;
 	case JOB_SUBMIT:
+		if (s->opt.one_processor)
+			j->began_ns = s->now - min(s->now, turnaround(s, j));
 		issue(s, j, &j->op);
 		j->state = JOB_REAP;
 		if (j->opt.buffered && j->direction == HW_READ) {

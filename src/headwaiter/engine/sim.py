@@ -229,7 +229,7 @@ HOST_TIMES = (
     "lock_ns", "lock_shared_ns", "lock_crowded_ns", "complete_ns", "switch_ns", "switch_more_ns", "replayed_ns",
 )  # fmt: skip
 """Processor times that count where there are cores."""
-EVERY_TIME = (*PROCESSOR_TIMES, *HOST_TIMES)
+EVERY_TIME = (*PROCESSOR_TIMES, *HOST_TIMES, "meanwhile_ns", "meanwhile_page_ns")
 
 
 @dataclass(frozen=True)
@@ -254,6 +254,9 @@ class Options:
     dispatch_ns: int = 0
     dispatch_page_ns: int = 0
     dispatch_write_page_ns: int = 0
+    meanwhile_ns: int = 0
+    """Time of the only processor (one_processor) while a request is in the drive."""
+    meanwhile_page_ns: int = 0
     restart_ns: int = 0
     """After a completion, while others wait: more until the next decision is in the drive."""
     pass_ns: int = 0

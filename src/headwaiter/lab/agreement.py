@@ -17,6 +17,7 @@ WINNERS_SHARE = 0.9
 MEDIAN_PERCENT = 2.0
 NINETIETH_PERCENT = 10.0
 LARGEST_PERCENT = 30.0
+P99_LARGEST_PERCENT = 50.0
 
 
 def winners(rows: Sequence[JobComparison]) -> list[Winner]:
@@ -36,18 +37,26 @@ def winners(rows: Sequence[JobComparison]) -> list[Winner]:
 
 def beyond_percent(row: JobComparison) -> float:
     """Return how far the lab's throughput lies outside of what was told: of a range, from its nearer end."""
-    if not row.range:
-        return abs(row.throughput_off_percent)
-    low, high, lab = row.sim_low_mbps, row.sim_high_mbps, row.lab_mbps
-    return 100 * max(low - lab, lab - high, 0.0) / lab
+    return _beyond(row.range, row.throughput_off_percent, row.sim_low_mbps, row.sim_high_mbps, row.lab_mbps)
+
+
+def p99_beyond_percent(row: JobComparison) -> float:
+    """Return the same of the 99th percentile."""
+    return _beyond(row.p99_range, row.p99_off_percent, row.sim_p99_low_ms, row.sim_p99_high_ms, row.lab_p99_ms)
+
+
+def _beyond(is_range: bool, off_percent: float, low: float, high: float, lab: float) -> float:
+    return 100 * max(low - lab, lab - high, 0.0) / lab if is_range else abs(off_percent)
 
 
 def distribution(scheduler: str, rows: Sequence[JobComparison]) -> Deviation:
-    """Return how far throughput is off, in percent without sign.
+    """Return how far throughput and the 99th percentile of latency are off, in percent without sign.
 
-    p90_beyond is of how far it lies outside of what was told; `untold` are off by more than LARGEST_PERCENT, and no range.
+    p90_beyond is of how far it lies outside of what was told; `untold` are off by more than LARGEST_PERCENT
+    (P99_LARGEST_PERCENT), and no range.
     """
     off = np.array([abs(row.throughput_off_percent) for row in rows])
+    tails = np.array([abs(row.p99_off_percent) for row in rows])
     return Deviation(
         scheduler=scheduler,
         comparisons=len(rows),
@@ -58,6 +67,11 @@ def distribution(scheduler: str, rows: Sequence[JobComparison]) -> Deviation:
         p90_beyond=round(float(np.percentile([beyond_percent(row) for row in rows], 90)), 2),
         ranges=sum(row.range for row in rows),
         untold=sum(1 for row in rows if abs(row.throughput_off_percent) > LARGEST_PERCENT and not row.range),
+        p99_median=round(float(np.median(tails)), 2),
+        p99_p90=round(float(np.percentile(tails, 90)), 2),
+        p99_p90_beyond=round(float(np.percentile([p99_beyond_percent(row) for row in rows], 90)), 2),
+        p99_ranges=sum(row.p99_range for row in rows),
+        p99_untold=sum(1 for row in rows if abs(row.p99_off_percent) > P99_LARGEST_PERCENT and not row.p99_range),
     )
 
 

@@ -114,6 +114,9 @@ class JobComparison(Disagreement):
     lab_p99_ms: Annotated[float, Says("99th percentile of latency in the lab", "ms")]
     sim_p99_ms: Annotated[float, Says("the same in the simulator", "ms")]
     p99_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
+    sim_p99_low_ms: Annotated[float, Says("the lowest of all simulated runs", "ms")]
+    sim_p99_high_ms: Annotated[float, Says("the highest of all simulated runs", "ms")]
+    p99_range: Annotated[bool, Says("small changes of the load decide the simulator's 99th percentile")]
     lab_low_mbps: Annotated[
         float | None, Says("the lowest throughput of several runs in the lab; null of one", "MB/s", key="lab_low_MBps")
     ] = None
@@ -122,12 +125,12 @@ class JobComparison(Disagreement):
     lab_failed: Annotated[int | None, Says("A_F in the lab")] = None
     sim_met: Annotated[int | None, Says("A_S in the simulator")] = None
     sim_failed: Annotated[int | None, Says("A_F in the simulator")] = None
-    agree: Annotated[bool, Says("both are close enough, or the ranges of throughput overlap")]
+    agree: Annotated[bool, Says("both figures are close enough, or what they range over overlaps")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation(Record):
-    """Differences of the simulator's throughput from the lab's, in percent without sign, over all jobs."""
+    """Differences of the simulator's throughput and 99th percentile from the lab's, in percent without sign, over all jobs."""
 
     scheduler: Annotated[str, Says("the scheduler, by its name in the kernel; or `all`")]
     comparisons: Annotated[int, Says("how many jobs")]
@@ -138,6 +141,11 @@ class Deviation(Record):
     p90_beyond: Annotated[float, Says("90th percentile of the distance from the simulator's range", "%")]
     ranges: Annotated[int, Says("results that are ranges")]
     untold: Annotated[int, Says("results that are off by more than 30% and no range")]
+    p99_median: Annotated[float, Says("median of the differences of the 99th percentile", "%")]
+    p99_p90: Annotated[float, Says("their 90th percentile", "%")]
+    p99_p90_beyond: Annotated[float, Says("90th percentile of their distance from the simulator's range", "%")]
+    p99_ranges: Annotated[int, Says("results whose 99th percentile is a range")]
+    p99_untold: Annotated[int, Says("results whose 99th percentile is off by more than 50% and no range")]
 
 
 @dataclass(frozen=True, slots=True)

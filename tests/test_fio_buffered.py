@@ -186,6 +186,22 @@ def on_a_disk(tmp_path: Path, text: str, sched: str = "noop", log: Path | None =
     return simulate(sched, drive, load_jobs(path, drive.sectors), options=Options(record=True, **options), log=log)
 
 
+def test_a_writer_waits_for_write_back_once_in_eight_pages(tmp_path: Path) -> None:
+    """Beside one who has made too much dirty: a log of a page at a time writes seven, and the eighth waits as all of 32 KiB do."""
+    text = (
+        "[global]\nfilename=/dev/sda\n[writer]\nrw=write\nbs=64k\nsize=4m\n"
+        "[log]\nstartdelay=10ms\noffset=10g\nrw=write\nbs={}\nsize=4m\nnumber_ios={}\n"
+    )
+
+    def end_ms(size: str, number: int) -> float:
+        run = on_a_disk(tmp_path, text.format(size, number), "noop", dirty_bytes=1 << 20, dirty_background_bytes=1 << 19)
+        return run.jobs[1].end_ns / 1e6
+
+    assert end_ms("4k", 7) < 10.1
+    assert end_ms("4k", 8) > 12 and end_ms("32k", 1) > 12
+    assert end_ms("4k", 15) == pytest.approx(end_ms("4k", 8), abs=0.1)
+
+
 def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
     """Data go into the cache at the interface's speed; then the job waits until they are on the medium."""
     text = "[{}]\nrw=randwrite\nsize=64m\nbs=4k\nnumber_ios=20\nnorandommap\n"

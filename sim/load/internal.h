@@ -101,7 +101,8 @@ struct sim_job {
 	u8 state; /* enum job_state of job.c */
 	bool terminate;
 	bool synced_last;
-	u64 want; /* it waits for this many completions; 0: it does not */
+	u64 unbalanced_pages; /* made dirty since it was last asked to wait */
+	u64 want;	      /* it waits for this many completions; 0: it does not */
 	struct sim_die dice[NR_DICE];
 
 	u64 start_ns, epoch_ns, end_ns;

@@ -21,6 +21,7 @@
 #define DIRTY_LIMIT	 ((u64)200 << 20)
 #define EXPIRE_NS	 (30ull * HW_NSEC_PER_SEC)
 #define PERIOD_NS	 (5ull * HW_NSEC_PER_SEC)
+#define BALANCE_PAGES	 8u
 #define FLUSH_DEPTH	 128
 
 /* Pages that may be dirty or on their way before writers wait. */
@@ -441,18 +442,28 @@ void sim_write(struct hws *s, struct sim_job *j)
 	u64 first, end;
 
 	pages_of(&j->op, &first, &end);
+	j->unbalanced_pages = min(j->unbalanced_pages + (end - first), (u64)BALANCE_PAGES);
 	dirty(s, c, first, end);
 	sim_cache_flush(s);
 	if (!c->tick)
 		look_again(s, c);
 }
 
+/*
+ * Linux asks a process for patience once in so many pages that it has made dirty
+ * (balance_dirty_pages_ratelimited(), where there are too many of them): a log of a page at a time
+ * comes eight times before it waits for what others have written.
+ */
 bool sim_write_balance(struct hws *s, struct sim_job *j)
 {
 	struct sim_cache *c = s->cache;
 
-	if (c->dirty_pages + c->under_way_pages <= dirty_limit(s))
+	if (j->unbalanced_pages < BALANCE_PAGES)
 		return true;
+	if (c->dirty_pages + c->under_way_pages <= dirty_limit(s)) {
+		j->unbalanced_pages = 0;
+		return true;
+	}
 	sim_wbt_slept(s);
 	return block(c, j);
 }

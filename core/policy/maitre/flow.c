@@ -25,7 +25,8 @@
 #define ASYNC_WEIGHT 15u
 #define FREE_PART    4u
 #define ASYNC_PART   40u    /* write-back's weight is at least this part of that of all flows */
-#define AWAITED_PART 2u	    /* the same while somebody may wait for it */
+#define AWAITED_PART 3u	    /* the same while somebody may wait for it */
+#define PUT_OFF_PART 2u	    /* and where the drive puts off what it is given */
 #define CUT_IN_WAYS  4u	    /* to a log, that a stream has had the disk for when that cuts in */
 #define OWES_MOST    MT_SEC /* of the disk's time, that write-back may be ahead by */
 
@@ -140,15 +141,18 @@ void mt_unlist(struct mt_device *d, struct mt_entity *e)
 }
 
 /*
- * Who goes next of those that wait in @g: a log that may cut in, or the first of them; but a program
- * that begins after each turn of another, as long as it is no further ahead than by a turn.
+ * Who goes next of those that wait in @g: a log that may cut in, what a commit waits for, or the first
+ * of them; but a program that begins after each turn of another, as long as it is no further ahead than
+ * by a turn.
  */
 static struct mt_entity *next_of(const struct mt_device *d, const struct mt_group *g)
 {
-	struct mt_entity *e = mt_least(g), *s = g->starter, *log = mt_cuts_in(d, g);
+	struct mt_entity *e = mt_least(g), *s = g->starter, *due = mt_cuts_in(d, g);
 
-	if (log)
-		return log;
+	if (!due && e)
+		due = mt_commits_next(d, g);
+	if (due)
+		return due;
 	if (s && s->listed && s->class == e->class && mt_starts(d, s) &&
 	    s->v <= g->floor[s->class] + mt_turn(d))
 		return s;
@@ -183,6 +187,14 @@ u32 mt_times(const struct mt_device *d, const struct mt_entity *e)
 	return clamp_t(u32, e->in->flows, 2, LOG_TIMES + 1) - 1;
 }
 
+/* On its way to a commit write-back has less where all that it takes shows at once. */
+static u32 async_part(const struct mt_device *d, const struct mt_entity *async)
+{
+	if (!mt_awaited(d, async))
+		return ASYNC_PART;
+	return d->q.dev.depth > 1 ? PUT_OFF_PART : AWAITED_PART;
+}
+
 /*
  * A pool has that of its members, but at least one flow's. Write-back is all of it one entity, and
  * would wait the longer for its turn the more flows there are.
@@ -197,8 +209,7 @@ u32 mt_weight(const struct mt_device *d, const struct mt_entity *e)
 	case MT_POOL:
 		return max(e->weight, MT_WEIGHT);
 	case MT_ASYNC:
-		return max(e->weight, e->in->flows * MT_WEIGHT /
-					      (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
+		return max(e->weight, e->in->flows * MT_WEIGHT / async_part(d, e));
 	default:
 		return e->weight * mt_times(d, e);
 	}
@@ -245,7 +256,7 @@ static void charge(struct mt_device *d, struct mt_entity *c, u64 ns, bool async)
 	}
 	c->v += mt_virtual_ns(d, c, ns);
 	mt_raise_floor(g);
-	mt_share_on(d, c, ns);
+	mt_share_on(d, c, ns, mt_commits(d) ? mt_weight(d, &g->async[MT_BEST_EFFORT]) : 0);
 }
 
 /* Up to now the device was in the service of d->serving, or was held for it. */
@@ -407,6 +418,8 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 		return e->class < c->class;
 	if (e == mt_cuts_in(d, e->in))
 		return d->now - e->in->turn_ns >= CUT_IN_WAYS * mt_to(d, mt_next(d, e)->rq.sector);
+	if (e == mt_commits_next(d, e->in))
+		return d->now - e->in->turn_ns >= turn_of(d, served);
 	/* Write-back of two groups has turns beside each other. */
 	if ((served->kind == MT_ASYNC && !mt_awaited(d, served) && leaf->kind != MT_ASYNC) ||
 	    e->v >= c->v)

@@ -421,7 +421,8 @@ void mt_issued(struct mt_device *d, const struct mt_request *r);
 
 /* logs.c */
 void mt_log_wrote(struct mt_device *d, struct mt_flow *f);
-void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns);
+void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns, u32 async_weight);
+struct mt_entity *mt_commits_next(const struct mt_device *d, const struct mt_group *g);
 struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g);
 
 /* beside.c */
@@ -468,6 +469,7 @@ bool mt_tells_rate(const struct mt_device *d, const struct mt_entity *e);
 void mt_sync_asked(struct mt_device *d, const struct hw_request *rq);
 void mt_sync_wrote(struct mt_device *d, const struct mt_request *r);
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);
+bool mt_commits(const struct mt_device *d);
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async);
 u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio);
 

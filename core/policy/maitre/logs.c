@@ -6,7 +6,7 @@
  * In turns it would have its share at once, and then wait for as long as the others' turns take. So
  * it has that share bit by bit: it is due when it has had less than each would have had by now, were
  * all served at the same time. Somebody may be there who has had less still, as one of two streams
- * that take turns always has.
+ * that take turns always has. Write-back that a journal's commit waits for has its share so, too.
  */
 #include "core/policy/maitre/internal.h"
 
@@ -38,15 +38,35 @@ static struct mt_entity *lone_log(const struct mt_device *d)
 	return &f->e;
 }
 
-/* @c was served for @ns: each would have had its part of that. */
-void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns)
+/* @c was served for @ns: each would have had its part of that, and write-back by its weight. */
+void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns, u32 async_weight)
 {
 	struct mt_group *g = c->in;
 	u64 least = g->floor[MT_BEST_EFFORT];
+	u64 weight = (u64)max(g->flows, 1u) * MT_WEIGHT;
+	bool commits = mt_commits(d);
 
-	if (c->class == MT_BEST_EFFORT && lone_log(d))
-		g->even_v = clamp_t(u64, g->even_v + div_u64(ns, max(g->flows, 1u)), least,
-				    least + d->longest_turn);
+	if (c->class != MT_BEST_EFFORT || (!commits && !lone_log(d)))
+		return;
+	if (commits)
+		weight += async_weight;
+	g->even_v = clamp_t(u64, g->even_v + div64_u64(ns * MT_WEIGHT, weight), least,
+			    least + d->longest_turn);
+}
+
+/*
+ * Write-back in @g that a journal's commit waits for, if it has had less than it would have had by now,
+ * were all served at once; else NULL. A drive that takes several commands puts writes off, into the
+ * time of whoever comes next: the more often it changes between them, the less is done.
+ */
+struct mt_entity *mt_commits_next(const struct mt_device *d, const struct mt_group *g)
+{
+	struct mt_entity *e = (struct mt_entity *)&g->async[MT_BEST_EFFORT];
+
+	if (d->q.dev.depth > 1 || !e->listed || e->v >= g->even_v ||
+	    mt_least(g)->class != e->class || !mt_commits(d))
+		return NULL;
+	return e;
 }
 
 /*

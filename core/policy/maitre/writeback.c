@@ -9,10 +9,14 @@
  *
  * Somebody may wait for it after all. A journal's commit first waits for the data that belong to
  * it, and what the page cache had begun to write is write-back to us: nothing tells the one from
- * the other. So write-back that was there when a write came that is waited for has half of all flows' weight.
- * It may not be there yet: whoever writes back has the blocks of some MiB allocated, and then finds no free
- * request for them. The commit waits for him. So from the end of a program's write to the next one, all
- * write-back has that weight, where that next one has mostly been a journal's.
+ * the other. So write-back that was there when a write came that is waited for has half of all flows'
+ * weight, and a third on a drive of one command, where nothing of what it takes is put off.
+ * It may not be there yet: whoever writes back has the blocks of some MiB allocated, and then finds no
+ * free request for them. The commit waits for him. So from the end of a program's write to the next
+ * one, all write-back has that weight, where that next one has mostly been a journal's. And he waits
+ * for a round of turns of all others each time that he has had his share: so on such a drive it goes
+ * first at the end of each turn in which it has had less than it would have had by then, were all
+ * served at once (logs.c).
  * That there is never much of it is seen to when it asks for a request: little is queued while
  * others are there, so that they find requests, and a commit has little to wait for.
  */
@@ -65,7 +69,7 @@ void mt_sync_wrote(struct mt_device *d, const struct mt_request *r)
 }
 
 /* Is a journal likely to be at its commit? Those who write past the page cache need none. */
-static bool commits(const struct mt_device *d)
+bool mt_commits(const struct mt_device *d)
 {
 	return d->commit_ns && d->now - d->commit_ns < COMMIT_NS && d->journals > U16_MAX / 2;
 }
@@ -78,7 +82,7 @@ bool mt_awaited(const struct mt_device *d, const struct mt_entity *async)
 {
 	if (!async->queued)
 		return false;
-	if (commits(d))
+	if (mt_commits(d))
 		return true;
 	return d->committed_ns && hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
 }

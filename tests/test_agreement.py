@@ -234,7 +234,7 @@ def test_the_distribution_is_of_deviations_without_sign() -> None:
 
 def test_a_range_is_off_by_what_lies_outside_of_it() -> None:
     def beyond(low: float, high: float, told: bool = True) -> float:
-        tail = {"p99_range": told, "sim_p99_low_ms": low / 100, "sim_p99_high_ms": high / 100}
+        tail: dict[str, Any] = {"p99_range": told, "sim_p99_low_ms": low / 100, "sim_p99_high_ms": high / 100}
         found = distribution("as", [row("j", off=50, p99_off=50, range=told, sim_low_mbps=low, sim_high_mbps=high, **tail)])
         assert found.p99_p90_beyond == pytest.approx(found.p90_beyond)
         return found.p90_beyond

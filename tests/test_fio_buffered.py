@@ -187,7 +187,7 @@ def on_a_disk(tmp_path: Path, text: str, sched: str = "noop", log: Path | None =
 
 
 def test_a_writer_waits_for_write_back_once_in_eight_pages(tmp_path: Path) -> None:
-    """Beside one who has made too much dirty: a log of a page at a time writes seven, and the eighth waits as all of 32 KiB do."""
+    """Beside one who has made too much dirty: of a log of a page at a time the eighth waits, as a write of 32 KiB does."""
     text = (
         "[global]\nfilename=/dev/sda\n[writer]\nrw=write\nbs=64k\nsize=4m\n"
         "[log]\nstartdelay=10ms\noffset=10g\nrw=write\nbs={}\nsize=4m\nnumber_ios={}\n"

@@ -317,9 +317,9 @@ def test_what_the_processor_does_while_a_request_is_in_the_drive(tmp_path: Path)
     """Nobody alone who waits for each I/O notices; who has several under way, and others, wait for it."""
     text = f"{DIRECT}[job]\nsize=16k\n"
     aio = "ioengine=libaio\niodepth=4\n"
-    options = {"turnaround_ns": 100_000, "dispatch_ns": 1_000, "one_processor": True}
+    options: dict[str, Any] = {"turnaround_ns": 100_000, "dispatch_ns": 1_000, "one_processor": True}
 
-    def end(jobs: str, **more: int) -> float:
+    def end(jobs: str, **more: Any) -> float:
         return max(io.done for io in run(tmp_path, jobs, 1, **options, **more))
 
     assert end(text, meanwhile_ns=300_000) == pytest.approx(end(text))

@@ -399,7 +399,8 @@ def _commits(streams: int, depth: int, need: int) -> list[int]:
     policy = _policy(depth)
     for task in range(3 + streams):
         policy.start_task(task, 0)
-    now, written, begun, wanted, took = 0, 0, 0, 0, []
+    now, written, begun, wanted = 0, 0, 0, 0
+    took: list[int] = []
 
     def read(task: int, place: int) -> int:
         return policy.insert(Request(place, 256, READ, task=task, flags=SYNC), now)

@@ -350,6 +350,7 @@ def test_write_back_that_commits_may_wait_for_is_served_between_turns() -> None:
         return max(after - before for before, after in pairwise(times[4:]))
 
     assert longest_pause(None) > 300 * MS
+    # It has a third of the stream's weight, on a drive of one command.
     assert longest_pause(100 * MS) <= 200 * MS
 
 

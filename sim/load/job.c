@@ -225,6 +225,12 @@ static u64 turnaround(const struct hws *s, const struct sim_job *j)
 	return sim_turnaround(s, (u32)(j->op.bytes / HW_SECTOR_BYTES));
 }
 
+/* What it does before an I/O is done: its call for that began so long ago. */
+static void computed(const struct hws *s, struct sim_job *j)
+{
+	j->began_ns = s->now - min(s->now, turnaround(s, j));
+}
+
 static u64 copying(const struct hws *s, const struct sim_job *j)
 {
 	u64 pages = (j->op.bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES;
@@ -347,7 +353,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		sim_job_compute(s, j, turnaround(s, j));
 		return false;
 	case JOB_LOCK:
-		j->began_ns = s->now - min(s->now, turnaround(s, j));
+		computed(s, j);
 		j->state = JOB_LOCKED;
 		j->want = 0;
 		sim_lock(s, &j->turn);
@@ -358,7 +364,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		return true;
 	case JOB_SUBMIT:
 		if (s->opt.one_processor)
-			j->began_ns = s->now - min(s->now, turnaround(s, j));
+			computed(s, j);
 		issue(s, j, &j->op);
 		j->state = JOB_REAP;
 		if (j->opt.buffered && j->direction == HW_READ) {

@@ -149,7 +149,7 @@ static struct mt_entity *next_of(const struct mt_device *d, const struct mt_grou
 {
 	struct mt_entity *e = mt_least(g), *s = g->starter, *due = mt_cuts_in(d, g);
 
-	if (!due && e)
+	if (!due)
 		due = mt_commits_next(d, g);
 	if (due)
 		return due;
@@ -187,7 +187,7 @@ u32 mt_times(const struct mt_device *d, const struct mt_entity *e)
 	return clamp_t(u32, e->in->flows, 2, LOG_TIMES + 1) - 1;
 }
 
-/* On its way to a commit write-back has less where all that it takes shows at once. */
+/* A drive that takes several commands puts writes off: what they take there does not show at once. */
 static u32 async_part(const struct mt_device *d, const struct mt_entity *async)
 {
 	if (!mt_awaited(d, async))

@@ -38,20 +38,20 @@ static struct mt_entity *lone_log(const struct mt_device *d)
 	return &f->e;
 }
 
-/* @c was served for @ns: each would have had its part of that, and write-back by its weight. */
+/*
+ * @c was served for @ns: each would have had its part of that, and write-back by its weight; 0: no
+ * commit waits for it.
+ */
 void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns, u32 async_weight)
 {
 	struct mt_group *g = c->in;
 	u64 least = g->floor[MT_BEST_EFFORT];
 	u64 weight = (u64)max(g->flows, 1u) * MT_WEIGHT;
-	bool commits = mt_commits(d);
 
-	if (c->class != MT_BEST_EFFORT || (!commits && !lone_log(d)))
+	if (c->class != MT_BEST_EFFORT || (!async_weight && !lone_log(d)))
 		return;
-	if (commits)
-		weight += async_weight;
-	g->even_v = clamp_t(u64, g->even_v + div64_u64(ns * MT_WEIGHT, weight), least,
-			    least + d->longest_turn);
+	ns = div64_u64(ns * MT_WEIGHT, weight + async_weight);
+	g->even_v = clamp_t(u64, g->even_v + ns, least, least + d->longest_turn);
 }
 
 /*
@@ -63,8 +63,8 @@ struct mt_entity *mt_commits_next(const struct mt_device *d, const struct mt_gro
 {
 	struct mt_entity *e = (struct mt_entity *)&g->async[MT_BEST_EFFORT];
 
-	if (d->q.dev.depth > 1 || !e->listed || e->v >= g->even_v ||
-	    mt_least(g)->class != e->class || !mt_commits(d))
+	if (d->q.dev.depth > 1 || !mt_commits(d) || !e->listed || e->v >= g->even_v ||
+	    mt_least(g)->class != e->class)
 		return NULL;
 	return e;
 }

@@ -346,7 +346,7 @@ class Simulated:
         return spreads(self.low_mbps, self.high_mbps, _rate_of(self.own[0]))
 
     @property
-    def p99_ms(self) -> tuple[float, float]:
+    def p99_range_ms(self) -> tuple[float, float]:
         """The lowest and the highest 99th percentile of all."""
         every = [one.p99_ms for one in self.own + self.perturbed]
         return min(every), max(every)
@@ -354,8 +354,7 @@ class Simulated:
     @property
     def p99_is_range(self) -> bool:
         """Do small changes of the load decide the 99th percentile?"""
-        low, high = self.p99_ms
-        return high - low > P99_BOUND_PERCENT / 100 * self.own[0].p99_ms
+        return spreads(*self.p99_range_ms, self.own[0].p99_ms, P99_BOUND_PERCENT / 100)
 
 
 def _rate_of(figures: ComparedFigures) -> float:
@@ -425,17 +424,21 @@ def _off_percent(simulated: float, measured: float) -> float:
     return 100 * (simulated / measured - 1)
 
 
+def _overlap(measured: Sequence[float], low: float, high: float, slack_percent: float) -> bool:
+    """Are some of what was measured in the range, or nearly so?"""
+    slack = slack_percent / 100
+    return low * (1 - slack) <= max(measured) and min(measured) <= high * (1 + slack)
+
+
 def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[ComparedFigures], sim: Simulated) -> JobComparison:
     """A comparison, with its verdict: the typical figures are near enough, or a range was told that overlaps the lab's."""
     lab, found = typical(labs, _rate_of), sim.figures
     rates = [_rate_of(one) for one in labs]
     rate_off = _off_percent(found.throughput_mbps, lab.throughput_mbps)
     p99_off = _off_percent(found.p99_ms, lab.p99_ms)
-    slack = THROUGHPUT_BOUND_PERCENT / 100
-    in_range = sim.low_mbps * (1 - slack) <= max(rates) and min(rates) <= sim.high_mbps * (1 + slack)
-    tails, slack = [one.p99_ms for one in labs], P99_BOUND_PERCENT / 100
-    p99_low, p99_high = sim.p99_ms
-    p99_in_range = sim.p99_is_range and p99_low * (1 - slack) <= max(tails) and min(tails) <= p99_high * (1 + slack)
+    in_range = sim.is_range and _overlap(rates, sim.low_mbps, sim.high_mbps, THROUGHPUT_BOUND_PERCENT)
+    p99_low, p99_high = sim.p99_range_ms
+    p99_in_range = sim.p99_is_range and _overlap([one.p99_ms for one in labs], p99_low, p99_high, P99_BOUND_PERCENT)
     near = abs(rate_off) <= THROUGHPUT_BOUND_PERCENT and (abs(p99_off) <= P99_BOUND_PERCENT or p99_in_range)
     return JobComparison(
         kernel=series,
@@ -460,7 +463,7 @@ def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[Compar
         lab_failed=lab.waits[1] if lab.waits else None,
         sim_met=found.waits[0] if lab.waits and found.waits else None,
         sim_failed=found.waits[1] if lab.waits and found.waits else None,
-        agree=near or (sim.is_range and in_range),
+        agree=near or in_range,
     )
 
 

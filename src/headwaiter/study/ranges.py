@@ -91,9 +91,9 @@ def typical(every: Sequence[Run], rate: Callable[[Run], float]) -> Run:
     return ordered[len(ordered) // 2] if spreads(rate(ordered[0]), rate(ordered[-1]), rate(every[0])) else every[0]
 
 
-def spreads(low: float, high: float, value: float) -> bool:
+def spreads(low: float, high: float, value: float, share: float = RANGE_SHARE) -> bool:
     """Is a value between these so uncertain that only its range can be told?"""
-    return high - low > RANGE_SHARE * max(abs(value), 1e-12)
+    return high - low > share * max(abs(value), 1e-12)
 
 
 def told_range(r: Result, figure: Figure = THROUGHPUT) -> Spread | None:

@@ -513,6 +513,12 @@ uint64_t hws_sync_tallies(const struct hws *s, const struct hws_tally **out);
 uint64_t hws_sync_latencies(const struct hws *s, struct hws_latencies *out);
 
 /*
+ * Calls of jobs that read and write through the page cache. By task and operation; sectors are 0.
+ */
+uint64_t hws_call_tallies(const struct hws *s, const struct hws_tally **out);
+uint64_t hws_call_latencies(const struct hws *s, struct hws_latencies *out);
+
+/*
  * One row per I/O, in the order of the trace (or of issue, for generated load). Valid until the
  * next hws_run().
  */

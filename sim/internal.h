@@ -79,9 +79,10 @@ struct sim_task {
 	u64 nr_waiting; /* pieces that wait for a request or a tag: it cannot exit before */
 	/* by operation: one more than the number of its tally; 0: none yet */
 	u32 tally[HW_OTHER + 1];
-	u32 sync_tally; /* the same of its calls such as fsync */
-	u32 id;		/* for the log */
-	u32 group;	/* 0: none, else one more than its number */
+	u32 sync_tally;	   /* the same of its calls such as fsync */
+	u32 call_tally[2]; /* and of those that read and write through the page cache */
+	u32 id;		   /* for the log */
+	u32 group;	   /* 0: none, else one more than its number */
 	u16 ioprio, share;
 	bool exits, exiting;
 	bool stalled; /* its source goes on when nothing of its waits */
@@ -274,6 +275,7 @@ struct hws {
 	struct sim_rows rows;
 	struct sim_tallies tallies;
 	struct sim_tallies syncs; /* of calls such as fsync, which are no I/O */
+	struct sim_tallies calls; /* of those that read and write through the page cache */
 	FILE *log;		  /* NULL: none */
 	const char *log_path;
 	int log_errno; /* what went wrong first */
@@ -500,6 +502,8 @@ void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what
 void sim_tally_complete(struct hws *s, const struct sim_io *io);
 /* A task has waited since then for what it had written to be on the medium. */
 void sim_tally_sync(struct hws *s, u32 task, u64 since_ns);
+/* A task's call through the page cache, which began then, is over. */
+void sim_tally_call(struct hws *s, u32 task, u8 op, u64 since_ns);
 /* I/Os in tallies. */
 u64 sim_tallied(const struct hws *s);
 void sim_tallies_free(struct hws *s);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What I/Os came to, by task and operation, counted as they complete, so that a run needs no more
- * memory the longer it is; and, apart from them, what calls such as fsync came to, by task.
+ * memory the longer it is; and, apart from them, what calls came to, by task: those that read and
+ * write through the page cache, and such as fsync.
  *
  * Latencies are kept one by one up to a number that the options give. A longer run counts them in
  * intervals: each ns up to FINE_NS, from there FINE_NS / 2 intervals of equal width between a power
@@ -161,6 +162,16 @@ void sim_tally_sync(struct hws *s, u32 task, u64 since_ns)
 	done(s, &s->syncs, tally, 0, s->now - since_ns);
 }
 
+void sim_tally_call(struct hws *s, u32 task, u8 op, u64 since_ns)
+{
+	u32 tally;
+
+	if (!s->opt.exact)
+		return;
+	tally = tally_for(s, &s->calls, &s->tasks[task].call_tally[op], task, op, since_ns);
+	done(s, &s->calls, tally, 0, s->now - since_ns);
+}
+
 u64 sim_tallied(const struct hws *s)
 {
 	const struct sim_tallies *t = &s->tallies;
@@ -183,6 +194,7 @@ void sim_tallies_free(struct hws *s)
 {
 	free_columns(&s->tallies);
 	free_columns(&s->syncs);
+	free_columns(&s->calls);
 }
 
 static u64 tallies(const struct sim_tallies *t, const struct hws_tally **out)
@@ -200,6 +212,11 @@ uint64_t hws_tallies(const struct hws *s, const struct hws_tally **out)
 uint64_t hws_sync_tallies(const struct hws *s, const struct hws_tally **out)
 {
 	return tallies(s ? &s->syncs : NULL, out);
+}
+
+uint64_t hws_call_tallies(const struct hws *s, const struct hws_tally **out)
+{
+	return tallies(s ? &s->calls : NULL, out);
 }
 
 static u64 latencies(const struct sim_tallies *t, struct hws_latencies *out)
@@ -238,4 +255,9 @@ uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out)
 uint64_t hws_sync_latencies(const struct hws *s, struct hws_latencies *out)
 {
 	return s && out ? latencies(&s->syncs, out) : 0;
+}
+
+uint64_t hws_call_latencies(const struct hws *s, struct hws_latencies *out)
+{
+	return s && out ? latencies(&s->calls, out) : 0;
 }

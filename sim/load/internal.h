@@ -139,7 +139,7 @@ struct sim_job {
 	/* I/Os that are done, and that the process has not fetched yet; fetched so far */
 	struct sim_io *unfetched, **unfetched_tail;
 	u64 fetched;
-	u64 began_ns; /* with the I/O that it issues */
+	u64 began_ns; /* with the I/O that it issues, or its call through the page cache */
 };
 
 struct sim_jobs {

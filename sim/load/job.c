@@ -247,6 +247,14 @@ static void begin_sync(struct hws *s, struct sim_job *j, bool of_all, u8 next)
 	j->state = next;
 }
 
+/* Its read(2) or write(2) through the page cache returns. */
+static void call_over(struct hws *s, struct sim_job *j)
+{
+	j->completed++;
+	sim_tally_call(s, j->opt.task, (u8)j->direction, j->began_ns);
+	j->state = JOB_REAP;
+}
+
 /* --- the loop --- */
 
 static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
@@ -363,7 +371,9 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->state = JOB_SUBMIT;
 		return true;
 	case JOB_SUBMIT:
-		if (s->opt.one_processor)
+		if (j->opt.buffered)
+			j->began_ns = s->now;
+		else if (s->opt.one_processor)
 			computed(s, j);
 		issue(s, j, &j->op);
 		j->state = JOB_REAP;
@@ -384,9 +394,8 @@ static bool step(struct hws *s, struct sim_job *j)
 		sim_job_compute(s, j, copying(s, j));
 		return false;
 	case JOB_COPIED:
-		j->state = JOB_REAP;
 		if (j->direction == HW_READ) {
-			j->completed++;
+			call_over(s, j);
 			return true;
 		}
 		sim_write(s, j);
@@ -398,8 +407,7 @@ static bool step(struct hws *s, struct sim_job *j)
 	case JOB_SYNC:
 		if (!(j->state == JOB_SYNC ? sim_fsync(s, j) : sim_write_balance(s, j)))
 			return false;
-		j->completed++;
-		j->state = JOB_REAP;
+		call_over(s, j);
 		return true;
 	case JOB_REAP:
 		if (j->issued - j->reaped >= j->opt.depth && !wait_for(s, j, j->reaped + 1))

@@ -115,8 +115,12 @@ static void test_no_run(void)
 	tallies = (const struct hws_tally *)&totals;
 	CHECK_EQ(hws_sync_tallies(NULL, &tallies), 0);
 	CHECK(!tallies);
+	tallies = (const struct hws_tally *)&totals;
+	CHECK_EQ(hws_call_tallies(NULL, &tallies), 0);
+	CHECK(!tallies);
 	CHECK_EQ(hws_latencies(NULL, &latencies), 0);
 	CHECK_EQ(hws_sync_latencies(NULL, &latencies), 0);
+	CHECK_EQ(hws_call_latencies(NULL, &latencies), 0);
 	hws_rows(NULL, &rows);
 	CHECK_EQ(rows.n, 0);
 	CHECK_EQ(hws_job_totals(NULL, 0, &job), -EINVAL);
@@ -259,9 +263,11 @@ static void test_run(bool of_jobs)
 	hws_totals(s, NULL);
 	CHECK_EQ(hws_tallies(s, NULL), 1);
 	CHECK_EQ(hws_sync_tallies(s, NULL), 0);
+	CHECK_EQ(hws_call_tallies(s, NULL), 0);
 	CHECK_EQ(hws_latencies(s, NULL), 0);
 	CHECK_EQ(hws_latencies(s, &latencies), 1);
 	CHECK_EQ(hws_sync_latencies(s, NULL), 0);
+	CHECK_EQ(hws_call_latencies(s, NULL), 0);
 	hws_rows(s, NULL);
 	CHECK_EQ(hws_job_totals(s, 0, NULL), -EINVAL);
 	hws_free(s);

@@ -375,6 +375,10 @@ class Outcome:
     """Calls that tasks waited in until what they had written was on the medium, by task; None if there were none."""
     sync_latencies: Latencies | None = None
     """Latencies of the calls, from call to return."""
+    calls: Tallies | None = None
+    """A job's calls that read and write through the page cache, by task and operation; sectors are 0. None without any."""
+    call_latencies: Latencies | None = None
+    """Latencies of them, from call to return."""
     counters: U32 | None = field(default=None, repr=False)
     """The scheduler's counters, shape (rows, columns) as its Counters have it; None if it has none."""
 
@@ -523,6 +527,7 @@ def _outcome(
     stat = ffi.new("int64_t *")
     stats = {name: int(stat[0]) for name in policy.stats if lib.hws_stat_value(run, name.encode(), stat) == 0}
     syncs = _tallies(run, lib.hws_sync_tallies)
+    calls = _tallies(run, lib.hws_call_tallies)
     return Outcome(
         scheduler=policy.name,
         tunables={name: int(lib.hws_get(run, name.encode())) for name in policy.tunables},
@@ -537,6 +542,8 @@ def _outcome(
         tables=tables,
         syncs=syncs if len(syncs.ios) else None,
         sync_latencies=_latencies(run, lib.hws_sync_latencies) if len(syncs.ios) else None,
+        calls=calls if len(calls.ios) else None,
+        call_latencies=_latencies(run, lib.hws_call_latencies) if len(calls.ios) else None,
         counters=_counters(run, policy),
     )
 

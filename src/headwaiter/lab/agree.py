@@ -13,8 +13,8 @@ Where small changes decide the simulator's result, they decide the lab's, too: t
 much as 30%. Where that leaves open which scheduler is the best, the job runs several times in the lab, with a little more
 processor time each time, and in the simulator as it began there. The run in the middle stands for it, on either side.
 
-Throughput is the sum of what each process gets while it runs; p99 is of all their I/Os. fio sorts latencies into bins
-that are up to 1.6% wide.
+Throughput is the sum of what each process gets while it runs; p99 is of all that they wait in: I/Os of their own, and calls
+that read or write through the page cache. fio sorts latencies into bins that are up to 1.6% wide.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from headwaiter.lab.schema import JobComparison
 from headwaiter.lab.script import BASE_MODULES, drive_files, tool
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.ranges import RANGE_SHARE, RUNS, spreads, typical
-from headwaiter.study.results import latency
+from headwaiter.study.results import latency_of_waits
 
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.
@@ -401,10 +401,11 @@ def simulated(
         )
     options = dataclasses.replace(options, turnaround_ns=options.turnaround_ns + FIO_NS + SCHEDULER_NS.get(scheduler, 0))
     tunables = {**as_in_kernel(scheduler, release), **(settings or {})}
+    processes = [job.fields["task"] for job in load.jobs]
     every = []
     for number in range(runs + 1):
         changed, otherwise = perturbed(load, options, number)
-        every.append(_figures(simulate(scheduler, device, changed, tunables, otherwise)))
+        every.append(_figures(simulate(scheduler, device, changed, tunables, otherwise), processes))
     return Simulated(tuple(every[:1]), tuple(every[1:]))
 
 
@@ -415,9 +416,10 @@ def cache_block_bytes(sectors: int) -> int:
     return min(size & -size, PAGE)
 
 
-def _figures(run: Outcome) -> ComparedFigures:
+def _figures(run: Outcome, processes: Sequence[int]) -> ComparedFigures:
     rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
-    return ComparedFigures(sum(rates) * 1000, latency(run).p99, (run.totals["a_success"], run.totals["a_fail"]))
+    p99_ms = latency_of_waits(run, processes).p99
+    return ComparedFigures(sum(rates) * 1000, p99_ms, (run.totals["a_success"], run.totals["a_fail"]))
 
 
 def _off_percent(simulated: float, measured: float) -> float:

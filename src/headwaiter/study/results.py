@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ from headwaiter.study.schema import (
 _PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 """Those of Latency."""
 _NS_PER_S = 1e9
+_Table = TypeVar("_Table", Tallies, Latencies)
 
 
 def _place(count: I64, percent: float) -> I64:
@@ -102,7 +104,41 @@ def _part(t: Tallies, lat: Latencies, key: I64) -> _Parts:
 
 def latency(o: Outcome) -> Latency:
     """Return the latency of all I/Os of a run together. The run had I/Os."""
-    return Latency(*_part(o.tallies, o.latencies, np.zeros_like(o.tallies.task)).lat_ms[0].tolist())
+    return _whole(o.tallies, o.latencies)
+
+
+def latency_of_waits(o: Outcome, processes: Sequence[int]) -> Latency:
+    """Return the latency of what processes (tasks, by index) wait in, as fio counts it: their calls through the page cache, and
+    the I/Os of those that make no such calls. There was some.
+    """
+    caching = np.empty(0, np.int64) if o.calls is None else np.unique(o.calls.task)
+    t, lat = _of_tasks(o.tallies, o.latencies, np.setdiff1d(processes, caching))
+    if o.calls is not None and o.call_latencies is not None:
+        calls, call_lat = _of_tasks(o.calls, o.call_latencies, np.asarray(processes))
+        call_lat = replace(call_lat, tally=call_lat.tally + len(t.task))
+        t, lat = _joined(t, calls), _joined(lat, call_lat)
+    return _whole(t, lat)
+
+
+def _whole(t: Tallies, lat: Latencies) -> Latency:
+    return Latency(*_part(t, lat, np.zeros_like(t.task)).lat_ms[0].tolist())
+
+
+def _of_tasks(t: Tallies, lat: Latencies, tasks: I64) -> tuple[Tallies, Latencies]:
+    """Those of some tasks (by index)."""
+    keep = np.isin(t.task, tasks)
+    kept = keep[lat.tally]
+    place = np.cumsum(keep) - 1
+    some = Tallies(**{one.name: getattr(t, one.name)[keep] for one in fields(t)})
+    return some, Latencies(place[lat.tally[kept]], lat.ns[kept], lat.count[kept], lat.relative_error)
+
+
+def _joined(first: _Table, second: _Table) -> _Table:
+    """The rows of both; of the errors of latencies the larger."""
+    columns: dict[str, Any] = {one.name: np.append(getattr(first, one.name), getattr(second, one.name)) for one in fields(first)}
+    if "relative_error" in columns:
+        columns["relative_error"] = float(columns["relative_error"].max())
+    return type(first)(**columns)
 
 
 def latencies_by_task(o: Outcome) -> dict[int, Latency]:

@@ -218,6 +218,7 @@ def test_what_the_simulator_is_not_sure_of_runs_again_in_the_lab(monkeypatch: py
         assert boots == [["sure", "wide"], ["wide.2", "wide.3"]] and began == [*first, ("wide", 20, 0), ("wide", 21, 0)]
         assert (wide.lab_low_mbps, wide.lab_mbps, wide.lab_high_mbps) == (100.0, 101.0, 102.0)
         assert (wide.sim_mbps, wide.sim_low_mbps, wide.sim_high_mbps) == (80.0, 8.0, 89.0), "the middle one of 89, 80 and 79"
+        assert wide.sim_middle_mbps == 80.0, "of these and 8, that above the middle"
 
 
 def test_only_what_may_be_the_best_is_in_doubt() -> None:

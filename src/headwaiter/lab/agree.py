@@ -331,6 +331,11 @@ class Simulated:
         return typical(self.own, _rate_of)
 
     @property
+    def middle_mbps(self) -> float:
+        """The throughput that `compare` would rank by: that of the run in the middle of all if they are a range."""
+        return _rate_of(typical(self.own + self.perturbed, _rate_of))
+
+    @property
     def low_mbps(self) -> float:
         """The lowest throughput of all."""
         return min(map(_rate_of, self.own + self.perturbed))
@@ -454,6 +459,7 @@ def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[Compar
         throughput_off_percent=round(rate_off, 2),
         sim_low_mbps=round(sim.low_mbps, 3),
         sim_high_mbps=round(sim.high_mbps, 3),
+        sim_middle_mbps=round(sim.middle_mbps, 3),
         range=sim.is_range,
         lab_p99_ms=round(lab.p99_ms, 3),
         sim_p99_ms=round(found.p99_ms, 3),

@@ -13,11 +13,12 @@ from headwaiter.lab.agree import THROUGHPUT_BOUND_PERCENT
 from headwaiter.lab.schema import AgreementSummary, Deviation, Disagreement, JobComparison, Winner
 
 WINNER_PERCENT = 5.0
-WINNERS_SHARE = 0.9
+WINNERS_SHARE = 0.95
 MEDIAN_PERCENT = 2.0
 NINETIETH_PERCENT = 10.0
 LARGEST_PERCENT = 30.0
 P99_LARGEST_PERCENT = 50.0
+P99_UNTOLD_SHARE = 0.02
 
 
 def winners(rows: Sequence[JobComparison]) -> list[Winner]:
@@ -28,7 +29,7 @@ def winners(rows: Sequence[JobComparison]) -> list[Winner]:
     out = []
     for (kernel, drive, job), found in by_job.items():
         lab = max(found, key=lambda row: row.lab_mbps)
-        sim = max(found, key=lambda row: row.sim_mbps)
+        sim = max(found, key=lambda row: row.sim_middle_mbps)
         behind = round(100 * (1 - sim.lab_mbps / lab.lab_mbps), 2)
         # Who follows the simulator loses no more than that.
         out.append(Winner(kernel, drive, job, sim.scheduler, lab.scheduler, behind, right=behind <= WINNER_PERCENT))
@@ -87,6 +88,7 @@ def summary(rows: Sequence[JobComparison]) -> AgreementSummary:
         and whole.median <= MEDIAN_PERCENT
         and whole.p90 <= NINETIETH_PERCENT
         and not whole.untold
+        and whole.p99_untold <= P99_UNTOLD_SHARE * whole.comparisons
     )
     return AgreementSummary(deviation_percent=[*table, whole], winners=won, winners_right=right, holds=holds)
 

@@ -13,8 +13,10 @@ from command import good
 from test_bad_input import bad
 
 from headwaiter.base.errors import Problem
+from headwaiter.drives import Profile
 from headwaiter.engine.schedulers import find
 from headwaiter.lab.guest import Guest, GuestOutcome
+from headwaiter.lab.script import drive_files
 from headwaiter.papers.reproduce import axboe, axboe_mixed, guests
 from headwaiter.papers.reproduce.bench import Bench, Clients
 from headwaiter.papers.reproduce.catalogue import EXPERIMENTS
@@ -56,14 +58,24 @@ def test_the_lab_runs_what_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -
     found = guests.run_jobs(bench, "axboe-seq-read", "maxtor-20g", ["as:cooperation=1", "kyber"], {})
     assert set(found) == {"as:cooperation=1", "kyber"} and found["kyber"][0].name == "a"
     assert seen["given"] == {"DRIVE": "maxtor-20g", "VARIANTS": "hw-as:cooperation=1:antic_expire=0 kyber"}
-    assert b"runtime=3000ms" in seen["machine"].files["/lab/jobs/axboe-seq-read.fio"]
+    assert b"runtime=3000ms" in seen["machine"].files["/lab/jobs/axboe-seq-read.fio"] and seen["profile"] is None
+    guests.run_jobs(bench, "axboe-seq-read", axboe.drive(), ["as", "kyber"], {})
+    assert seen["given"]["DRIVE"] == "deskstar-75gxp-96k" and seen["profile"] == axboe.drive()
+
+
+def test_the_drive_may_be_one_that_has_no_file() -> None:
+    """The same as the bundled one but for what is written: 192 sectors of it are buffered."""
+    own = axboe.drive()
+    found = drive_files(own.name, own)
+    assert found["/lab/drives/deskstar-75gxp-96k"] == own.blob != drive_files("deskstar-75gxp")["/lab/drives/deskstar-75gxp"]
+    assert own.data["write"] == {"mode": "back", "limit": 192, "extents": 32}
 
 
 def into_guest(monkeypatch: pytest.MonkeyPatch, boot: Callable[[Guest, object], GuestOutcome], seen: dict[str, Any]) -> None:
     """The lab, with `boot` for the machine; what the guest is given is seen."""
 
-    def guest(script: object, on: object, given: Mapping[str, str], say: object) -> Guest:
-        seen["given"] = given
+    def guest(script: object, on: object, given: Mapping[str, str], say: object, profile: Profile | None) -> Guest:
+        seen["given"], seen["profile"] = given, profile
         return Guest(on, "", environment={"DRIVE": given["DRIVE"]})  # type: ignore[arg-type]
 
     monkeypatch.setattr(guests, "named_kernel", lambda name, say: name)

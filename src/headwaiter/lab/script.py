@@ -27,7 +27,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headwaiter.base.errors import Problem
 from headwaiter.base.outputs import writing
@@ -37,6 +37,9 @@ from headwaiter.lab.guest import Guest, GuestOutcome, boot
 from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, guest_source, need, run, source_folder, temporary_folder
 from headwaiter.lab.kernels import SERIES, Kernel, Progress, kernel
 from headwaiter.lab.modules import build, build_one, foreign
+
+if TYPE_CHECKING:
+    from headwaiter.drives import Profile
 
 Row = dict[str, Any]
 
@@ -134,27 +137,29 @@ def tool(name: str, *, preloaded: bool = False) -> bytes:
     return target.read_bytes()
 
 
-def drive_files(name: str) -> dict[str, bytes]:
-    """What library.sh's drive_disk wants of a drive: its profile as headwaiter_disk takes it, and its positioning times."""
+def drive_files(name: str, profile: Profile | None = None) -> dict[str, bytes]:
+    """What library.sh's drive_disk wants of a drive: its profile as headwaiter_disk takes it, and its positioning times.
+
+    profile: that drive, unless it is to be found by its name.
+    """
     from headwaiter.drives import find_drive  # noqa: PLC0415 (needs the compiled library; booting does not)
 
-    drive = find_drive(name)
+    drive = profile or find_drive(name)
     path = f"/lab/drives/{Path(name).stem}"
     return {path: drive.blob, f"{path}.positions": drive.positions_text.encode()}
 
 
-def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Guest:
-    """The guest that a script runs in."""
+def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress, profile: Profile | None = None) -> Guest:
+    """The guest that a script runs in. profile: the drive that DRIVE names, unless it is to be found by that name."""
     programs = script.needs.get("programs", [])
     for program in programs:
         if program not in GUEST_PROGRAMS:
             raise Problem(f"{script.name}: '# lab: programs {program}': unknown (known: {', '.join(GUEST_PROGRAMS)})")
     environment = script.environment(given)
     drives = {word for words in script.needs.get("drives", []) for word in words.split(",")}
-    if "DRIVE" in environment:
-        drives.add(environment["DRIVE"])
     files = {path: data for name in sorted(drives) for path, data in drive_files(name).items()}
     if "DRIVE" in environment:
+        files |= drive_files(environment["DRIVE"], profile)
         environment["DRIVE"] = Path(environment["DRIVE"]).stem
     stock = script.needs.get("stock")
     machine = Guest(

@@ -10,11 +10,12 @@ from typing import Any
 from headwaiter.fio import JobLoad
 from headwaiter.papers.reproduce.axboe import (
     DOCUMENT,
-    DRIVE,
     LAB_NOTE,
     MAX_SECTORS,
+    ON,
     SCHEDULERS,
     WRITES_NOTE,
+    drive,
     of_that_day,
     run_in_lab,
     together,
@@ -48,7 +49,7 @@ def _pair(reads: Clients, writes: Clients) -> Pair:
 
 
 def _simulated(bench: Bench, load: JobLoad, scheduler: str, **options: int) -> Pair:
-    rows = bench.run(DRIVE, load, scheduler, {}, **options).tasks or ()
+    rows = bench.run(drive(), load, scheduler, {}, **options).tasks or ()
     return _pair(*(clients(row for row in rows if row.op == op) for op in ("read", "write")))
 
 
@@ -62,7 +63,7 @@ PRINTED_PAIRS = {"deadline": (2520, 45, 1258, 85), "as": (27985, 34, 64, 1042), 
 
 def pairs(bench: Bench, direct: bool = True, marked: bool = False) -> Pairs:
     """A reader beside a writer of 64 KiB blocks under each scheduler."""
-    load = bench.jobs("axboe-reader-writer", DRIVE, {"rw=write": "rw=write\ndirect=1"} if direct else {})
+    load = bench.jobs("axboe-reader-writer", drive(), {"rw=write": "rw=write\ndirect=1"} if direct else {})
     return {name: _simulated(bench, load, of_that_day(name, marked)) for name in SCHEDULERS}
 
 
@@ -122,7 +123,7 @@ def _many(readers: int, writers: int, apart: str = "") -> Mapping[str, str]:
 
 
 def _crowd(bench: Bench, name: str, readers: int = 2, writers: int = 2) -> Pair:
-    load = bench.jobs("axboe-reader-writer", DRIVE, _many(readers, writers))
+    load = bench.jobs("axboe-reader-writer", drive(), _many(readers, writers))
     return _simulated(bench, load, of_that_day(name))
 
 
@@ -154,7 +155,7 @@ CACHED = {"rw=read\ndirect=1": "rw=read"}
 
 def streams(bench: Bench) -> Pairs:
     """Streaming read beside streaming write, both through the page cache, under old and time-sliced CFQ."""
-    load = bench.jobs("axboe-reader-writer", DRIVE, CACHED)
+    load = bench.jobs("axboe-reader-writer", drive(), CACHED)
     return {name: _simulated(bench, load, name, max_sectors=MAX_SECTORS) for name in OLD_AND_NEW}
 
 
@@ -189,7 +190,7 @@ FSCK_FILES, FSCK_FILE_MIB = 18, 8
 def fsck(bench: Bench) -> Mapping[str, ProgramsRan]:
     """A check of a file system, with nothing beside it."""
     parameters = {"FILES": bench.count(FSCK_FILES), "FILE_MIB": FSCK_FILE_MIB}
-    return run_programs(bench, "axboe-fsck", DRIVE, SCHEDULERS, parameters)
+    return run_programs(bench, "axboe-fsck", drive(), SCHEDULERS, parameters)
 
 
 def _fsck_table(found: Mapping[str, ProgramsRan]) -> list[PaperTable]:
@@ -215,7 +216,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         "axboe-reader-writer",
         DOCUMENT,
         "a reader beside a writer, 64 KiB, O_DIRECT",
-        DRIVE,
+        ON,
         {"sim": pairs, "lab": lab_pairs},
         _pairs_table,
         [
@@ -251,7 +252,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         "axboe-crowd",
         DOCUMENT,
         "two readers beside two writers, 64 KiB, O_DIRECT, under as",
-        DRIVE,
+        ON,
         {"sim": crowd, "lab": lab_crowd},
         _crowd_table,
         [
@@ -280,7 +281,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         "axboe-streams",
         DOCUMENT,
         "a streaming reader beside a streaming writer through the page cache, under old and time-sliced CFQ",
-        DRIVE,
+        ON,
         {"sim": streams, "lab": lab_streams},
         _streams_table,
         [
@@ -299,7 +300,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         "axboe-fsck",
         DOCUMENT,
         "fsck of an ext2 file system with few large files",
-        DRIVE,
+        ON,
         {"lab": fsck},
         _fsck_table,
         [

@@ -51,11 +51,11 @@ class Bench:
         return find_drive(drive) if isinstance(drive, str) else drive
 
     @staticmethod
-    def small_cache(name: str, kib: int = 32) -> Profile:
-        """A drive that buffers one stretch of writes, and no more of it than so much."""
+    def buffering(name: str, kib: int, stretches: int | None = None) -> Profile:
+        """A bundled drive that buffers no more than so much of what is written, and of so many stretches (None: as it does)."""
         data = copy.deepcopy(find_drive(name).data)
-        data["write"] |= {"limit": kib * 2, "extents": 1}
-        return from_toml(data, f"{name}-small-cache", name)
+        data["write"] |= {"limit": kib * 2} | ({} if stretches is None else {"extents": stretches})
+        return from_toml(data, f"{name}-{kib}k", name)
 
     def count(self, number: float, least: int = 1) -> int:
         """Return the number at this scale, but no fewer than `least`."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from headwaiter.base.errors import Problem
 from headwaiter.base.paths import WORKLOADS
 from headwaiter.base.records import fields
+from headwaiter.drives import Profile
 from headwaiter.engine.schedulers import find
 from headwaiter.experiments.workloads import prepared
 from headwaiter.lab.guest import Guest, boot
@@ -57,8 +58,10 @@ def kernel_variant(bench: Bench, text: str) -> str:
     return ":".join([policy.kernel_name, *(f"{name}={policy.show(name, value)}" for name, value in variant.settings.items())])
 
 
-def _machine(bench: Bench, script: str, given: Mapping[str, str]) -> Guest:
-    machine = guest(read(script), named_kernel(KERNEL, bench.say), given, bench.say)
+def _machine(bench: Bench, script: str, drive: str | Profile, given: Mapping[str, str]) -> Guest:
+    profile = None if isinstance(drive, str) else drive
+    named = {"DRIVE": drive if isinstance(drive, str) else drive.name, **given}
+    machine = guest(read(script), named_kernel(KERNEL, bench.say), named, bench.say, profile)
     return replace(machine, hang_s=1800, limit_s=7200)
 
 
@@ -76,10 +79,10 @@ def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
 
 
 def run_jobs(
-    bench: Bench, name: str, drive: str, schedulers: Sequence[str], change: Mapping[str, str]
+    bench: Bench, name: str, drive: str | Profile, schedulers: Sequence[str], change: Mapping[str, str]
 ) -> dict[str, list[FioDone]]:
     """Run a job file under each scheduler; return what each process did. Problem if the lab cannot run, or fio fails."""
-    machine = _machine(bench, "published", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
+    machine = _machine(bench, "published", drive, {"VARIANTS": _variants(bench, schedulers)})
     text = job_text(bench, name, change)
     files = boot(replace(machine, files=machine.files | {f"/lab/jobs/{name}.fio": text.encode()}), bench.say).files
     return {one: told(files[f"{i}.{name}"]) for i, one in enumerate(schedulers)}
@@ -103,7 +106,7 @@ _WAYS: tuple[Literal["read", "write"], ...] = ("read", "write")
 def run_programs(
     bench: Bench,
     name: str,
-    drive: str,
+    drive: str | Profile,
     schedulers: Sequence[str],
     parameters: Mapping[str, int | str] = MappingProxyType({}),
     files: Mapping[str, bytes] = MappingProxyType({}),
@@ -113,7 +116,7 @@ def run_programs(
 
     The mean of so many runs. Problem if the lab cannot run, or a program fails.
     """
-    machine = _machine(bench, "programs", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
+    machine = _machine(bench, "programs", drive, {"VARIANTS": _variants(bench, schedulers)})
     workload = (source_folder() / "lab" / "published" / f"{name}.sh").read_bytes()
     packed = {**machine.files, "/lab/workload.sh": workload, **files}
     environment = machine.environment | {key: str(value) for key, value in {**parameters, "RUNS": runs}.items()}
@@ -164,9 +167,9 @@ def run_workload(
     """
     files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
     named = {one: _kernel_configured(bench, one) for one in schedulers}
-    given = {"DRIVE": drive, "WORKLOADS": name, "SCHEDULERS": " ".join(one for one in named.values() for _ in range(runs))}
+    given = {"WORKLOADS": name, "SCHEDULERS": " ".join(one for one in named.values() for _ in range(runs))}
     given |= {key: str(value) for key, value in parameters.items()}
-    machine = prepared(_machine(bench, "workloads", given), name, max(1, round(1 / bench.scale)), sizes)
+    machine = prepared(_machine(bench, "workloads", drive, given), name, max(1, round(1 / bench.scale)), sizes)
     results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
     found = [waited(line) for line in results.decode().splitlines()]
     return dict(zip(schedulers, [found[i : i + runs] for i in range(0, len(found), runs)], strict=True))

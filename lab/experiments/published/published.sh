@@ -8,7 +8,7 @@
 # `headwaiter reproduce` puts the jobs into /lab/jobs. What fio says of each is sent as NUMBER.JOB, by the variant's
 # number from 0.
 disk=sda
-drive_disk $disk "$DRIVE" 1
+drive_disk $disk "$DRIVE"
 
 i=0
 for variant in $VARIANTS; do

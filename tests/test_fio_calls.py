@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import write
+from command import good, told, write
 from handmade import Row, latencies_of, tallies_of
 
 from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import ConstantDrive, Options, Outcome, Task, simulate
 from headwaiter.fio import load_jobs
-from headwaiter.study.results import latency, latency_of_waits
+from headwaiter.study.results import latency, latency_of_waits, summarise
 
 MS = 1_000_000
 COPY_4K_NS = 4096 // 2
@@ -75,7 +75,7 @@ def test_no_figures_are_kept_where_none_are_wanted(tmp_path: Path) -> None:
 
 
 def test_processes_wait_in_calls_or_in_their_own_io(tmp_path: Path) -> None:
-    """Of a writer through the page cache, calls and not write-back; of a direct reader, I/Os."""
+    """A writer through the page cache waits in its calls, and not for write-back; a direct reader for its I/Os."""
     o = ran(
         tmp_path,
         "[w]\nrw=write\nsize=4m\nfsync=64\n[r]\nrw=randread\ndirect=1\nsize=40k\n[d]\nrw=randread\ndirect=1\nsize=40k\n",
@@ -100,3 +100,35 @@ def test_latencies_of_both_tables_are_one_distribution() -> None:
     found = latency_of_waits(o, [0, 2])
     assert (found.mean, found.p50, found.p99, found.max) == (56 / 7, 7.0, 17.0, 17.0)
     assert latency_of_waits(o, [0]).mean == 20 / 3
+
+
+def test_results_have_a_row_for_each_task_and_operation(tmp_path: Path) -> None:
+    o = ran(tmp_path, "[w]\nrw=write\nsize=400k\n[r]\nrw=randrw\nsize=40k\n[d]\nrw=read\ndirect=1\nsize=40k\n")
+    rows = summarise(o).calls
+    assert rows and [(row.task, row.name, row.op, row.calls) for row in rows] == [
+        (0, "w", "write", 100),
+        (1, "r", "read", o.jobs[1].ios[0]),
+        (1, "r", "write", o.jobs[1].ios[1]),
+    ]
+    assert rows[0].lat_ms.p50 == rows[0].lat_ms.max == COPY_4K_NS / MS
+    assert summarise(o, tasks=False).calls is None
+
+
+def test_percentiles_of_very_many_calls_are_nearly_right(tmp_path: Path) -> None:
+    text = "[a]\nrw=randread\nsize=400k\n"
+    exact, coarse = (summarise(ran(tmp_path, text, exact=n)) for n in (1000, 10))
+    assert exact.calls and coarse.calls and exact.lat_relative_error is None
+    assert coarse.lat_relative_error and coarse.calls[0].calls == 100
+    assert coarse.calls[0].lat_ms.p99 == pytest.approx(exact.calls[0].lat_ms.p99, rel=coarse.lat_relative_error)
+
+
+def test_run_shows_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("run", write(tmp_path / "cached.fio", "[a]\nrw=read\nsize=1m\n"), "--sched", "none", "--drive", "constant:5")
+    lines = [line.split() for line in good(capfd, *words).splitlines()]
+    assert ["a", "read", "8"] in [line[:3] for line in lines]
+    assert ["a", "read()", "256", "–", "–", "–"] in [line[:6] for line in lines]
+    (result,) = told(capfd, *words)["results"]
+    (row,) = result["calls"]
+    assert (row["task"], row["name"], row["op"], row["calls"]) == (0, "a", "read", 256) and row["lat_ms"]["max"] > 5
+    (direct,) = told(capfd, "run", write(tmp_path / "x.fio", "[a]\nrw=read\nsize=1m\ndirect=1\n"), *words[2:])["results"]
+    assert "calls" not in direct

@@ -64,7 +64,7 @@ def test_the_lab_runs_what_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_drive_may_be_one_that_has_no_file() -> None:
-    """The same as the bundled one but for what is written: 192 sectors of it are buffered."""
+    """It differs from the bundled one in what it buffers of what is written: 192 sectors."""
     own = axboe.drive()
     found = drive_files(own.name, own)
     assert found["/lab/drives/deskstar-75gxp-96k"] == own.blob != drive_files("deskstar-75gxp")["/lab/drives/deskstar-75gxp"]

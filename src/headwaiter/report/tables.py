@@ -23,7 +23,7 @@ from headwaiter.report.columns import ABSENT, CANNOT_TELL, Column, columns
 from headwaiter.report.terminal import MOST, a_console
 from headwaiter.study.changes import change_percent
 from headwaiter.study.ranges import label
-from headwaiter.study.schema import Answer, Criterion, GroupRow, Margin, Result, SyncRow, TaskRow
+from headwaiter.study.schema import Answer, CallRow, Criterion, GroupRow, Margin, Result, SyncRow, TaskRow
 from headwaiter.study.workload import Workload
 
 _VERDICT = ("ahead_percent", "low_percent", "high_percent", "steady_percent")
@@ -169,9 +169,12 @@ def legend(results: Sequence[Result], margins: Sequence[Margin] = (), by: Criter
 
 
 def tasks_table(result: Result, limit: int = 24) -> Table:
-    """A row per thread of control if there are chains of tasks, else per task and operation, calls such as fsync among them."""
+    """A row per thread of control if there are chains of tasks, else per task and operation, calls of read, write and such as
+    fsync among them.
+    """
     chains = result.groups or ()
-    rows: list[GroupRow | TaskRow | SyncRow] = [*(chains or result.tasks or ()), *((result.sync and result.sync.tasks) or ())]
+    calls: list[CallRow | SyncRow] = [*(result.calls or ()), *((result.sync and result.sync.tasks) or ())]
+    rows: list[GroupRow | TaskRow | CallRow | SyncRow] = [*(chains or result.tasks or ()), *calls]
     if not chains:
         places = {row.task: k for k, row in reversed(list(enumerate(result.tasks or ())))}
         rows.sort(key=lambda row: places.get(row.task, len(places)) if not isinstance(row, GroupRow) else 0)
@@ -183,8 +186,8 @@ def tasks_table(result: Result, limit: int = 24) -> Table:
         head = "MB" if path == "bytes" else field_at(kind, path).head
         t.add_column(head, justify="left" if path in ("name", "op") else "right", no_wrap=path != "name", overflow="fold")
     for r in rows[:limit]:
-        if isinstance(r, SyncRow):
-            figures = ["sync", digits(r.calls), ABSENT, ABSENT, ABSENT]
+        if isinstance(r, (CallRow, SyncRow)):
+            figures = [f"{r.op}()" if isinstance(r, CallRow) else "sync", digits(r.calls), ABSENT, ABSENT, ABSENT]
         else:
             what = str(r.tasks) if isinstance(r, GroupRow) else r.op
             figures = [what, digits(r.requests), digits(r.bytes / 1e6), digits(r.throughput_mbps), digits(r.elapsed_s)]

@@ -18,6 +18,7 @@ from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import HOST_TIMES, I64, PROCESSOR_TIMES, Latencies, Options, Outcome, Tallies
 from headwaiter.study.schema import (
     Anticipation,
+    CallRow,
     Direction,
     Disk,
     GroupRow,
@@ -259,6 +260,15 @@ def _sync(o: Outcome, tasks: bool) -> Sync | None:
     return Sync(calls, whole, rows)
 
 
+def _calls(o: Outcome) -> list[CallRow] | None:
+    """Calls through the page cache by task and operation; None if there were none."""
+    t, lat = o.calls, o.call_latencies
+    if t is None or lat is None:
+        return None
+    found = ((o.tasks[key // 4], key % 4, n, one) for key, n, *_, one in _rows(_part(t, lat, t.task * 4 + t.op)))
+    return [CallRow(task.id, task.name, Op(op).word, n, one) for task, op, n, one in found]
+
+
 def _disk(t: Mapping[str, int]) -> Disk:
     """Return the drive's time by what it was spent on, of a run's totals."""
     idle_ns = max(0, t["now_ns"] - t["busy_ns"])
@@ -311,7 +321,7 @@ def _host(totals: Mapping[str, int]) -> HostBusy | None:
 def summarise(o: Outcome, tasks: bool = True) -> Result:
     """The result of a run. Figures that this run does not have (no reads, no waits …) are None.
 
-    Without `tasks`, the rows of tasks and groups are, too.
+    Without `tasks`, the rows of tasks, groups and calls are, too.
     """
     _account(o)
     policy, tallies = find(o.scheduler), o.tallies
@@ -320,7 +330,8 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
     directions = _directions(o, elapsed)
     there, throughputs = _group_throughputs(o)
     fairness = _fairness(o, there, throughputs)
-    rows = _task_rows(o) if tasks else None
+    rows, calls = (_task_rows(o), _calls(o)) if tasks else (None, None)
+    told = (o.latencies, o.sync_latencies, o.call_latencies if calls else None)
     chained = rows is not None and len(throughputs) != len({row.task for row in rows})
     return Result(
         scheduler=o.scheduler,
@@ -333,7 +344,8 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
         read=directions.get(Op.READ),
         write=directions.get(Op.WRITE),
         sync=_sync(o, tasks),
-        lat_relative_error=max(lat.relative_error for lat in (o.latencies, o.sync_latencies) if lat) or None,
+        calls=calls,
+        lat_relative_error=max(lat.relative_error for lat in told if lat) or None,
         tasks=rows,
         groups=_group_rows(o) if chained else None,
         fairness_jain=min(fairness, default=None),

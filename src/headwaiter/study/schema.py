@@ -80,6 +80,17 @@ class Sync(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class CallRow(Record):
+    """The calls of one task that read, or write, through the page cache."""
+
+    task: Annotated[int, Says("number of the task")]
+    name: Annotated[str, Says("its name")]
+    op: Annotated[OpName, Says("operation")]
+    calls: Calls
+    lat_ms: CallLatencies
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRow(Record):
     """The I/Os of one task and operation."""
 
@@ -219,6 +230,10 @@ class Result(Record):
     read: Annotated[Direction | None, Says("all reads")] = None
     write: Annotated[Direction | None, Says("all writes")] = None
     sync: Annotated[Sync | None, Says("all calls such as fsync")] = None
+    calls: Annotated[
+        Sequence[CallRow] | None,
+        Says("of job files through the page cache: calls of `read` and `write`, a row for each task and operation"),
+    ] = None
     lat_relative_error: Annotated[float | None, Says("of very long runs: the largest relative error of a percentile")] = None
     tasks: Annotated[Sequence[TaskRow] | None, Says("a row for each task and operation")] = None
     groups: Annotated[Sequence[GroupRow] | None, Says("a row for each thread of control, unless each is one task")] = None

@@ -230,8 +230,8 @@ lab-docs: build
 	$(ADVISE)-wd-re-4tb-more-6.12.json $(WD) $(LATTER)
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json
-	-$(BIN)/headwaiter lab agree --random 40 --seed 801 --json -o lab/agree/agree-random.json
-	-$(BIN)/headwaiter lab agree -k 6.12 -d nvme-ssd -d sata-ssd -s none,mq-deadline,kyber,bfq,maitre --lab-runs 1 \
+	-$(BIN)/headwaiter lab agree --random 40 --seed 841 --json -o lab/agree/agree-random.json
+	-$(BIN)/headwaiter lab agree -k 6.12 -d nvme-ssd -d sata-ssd -s none,mq-deadline,kyber,bfq,maitre \
 		-j lab/jobs/flash-readers.fio -j lab/jobs/flash-mixed.fio --json -o lab/agree/agree-flash.json
 	$(BIN)/python docs/generate.py
 

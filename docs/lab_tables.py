@@ -15,7 +15,7 @@ from markdown_tables import rows
 from headwaiter.base.figures import brief
 from headwaiter.experiments.advise import TOLD
 from headwaiter.lab.agree import mixed
-from headwaiter.lab.agreement import P99_LARGEST_PERCENT
+from headwaiter.lab.agreement import P99_LARGEST_PERCENT, broken_bounds
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -316,8 +316,15 @@ def agreement(name: str) -> str:
     return (
         f"{table}\nThe simulator's winner was the kernel's, or within 5% of it, on {right} of {jobs} jobs.\n"
         f"The 99th percentile was off by more than 50%, and not told to be a range, in {untold} of {len(every)} results, and in\n"
-        f"{of_them} of the {len(past)} of jobs that do not use the page cache.\n"
+        f"{of_them} of the {len(past)} of jobs that do not use the page cache. {_bounds(found, untold, len(every))}\n"
     )
+
+
+def _bounds(found: Mapping[str, Any], p99_untold: int, results: int) -> str:
+    """Return which bounds of `lab agree --random` do not hold."""
+    whole, right_share = found["deviation_percent"][-1], found["winners_right"] / len(found["winners"])
+    broken = broken_bounds(whole["median"], whole["p90"], whole["untold"], p99_untold / results, right_share)
+    return f"The status is 1: {'; '.join(broken)}." if broken else "All bounds hold."
 
 
 def _tail_untold(row: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import JobTotals, Options, Outcome, Task
 from headwaiter.fio.mixed import mixed_job
 from headwaiter.lab import agree
-from headwaiter.lab.agreement import distribution, failures, summary, winners
+from headwaiter.lab.agreement import broken_bounds, distribution, failures, summary, winners
 from headwaiter.lab.schema import JobComparison
 
 MS = 1_000_000
@@ -283,6 +283,13 @@ def test_the_bounds_that_must_hold() -> None:
     some = [row("0", "c", lab=1.0, p99_off=50.0)] * 7
     assert summary(many(0.0, *long, *some)).holds, "one of 50"
     assert not summary(many(0.0, *long, *some[1:])).holds
+    assert broken_bounds(2.0, 10.0, 0, 0.02, 0.95) == []
+    assert broken_bounds(1.0, 10.1, 1, 0.03, 0.94) == [
+        "the 90th percentile of throughput's deviation is above 10%",
+        "throughput is off by more than 30% and no range",
+        "more than 2% of the 99th percentiles are untold",
+        "the winner is wrong on more than 5% of the jobs",
+    ]
 
 
 def test_a_distribution_for_each_scheduler() -> None:

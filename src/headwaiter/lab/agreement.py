@@ -83,14 +83,20 @@ def summary(rows: Sequence[JobComparison]) -> AgreementSummary:
     whole = distribution("all", rows)
     won = winners(rows)
     right = sum(winner.right for winner in won)
-    holds = (
-        right >= WINNERS_SHARE * len(won)
-        and whole.median <= MEDIAN_PERCENT
-        and whole.p90 <= NINETIETH_PERCENT
-        and not whole.untold
-        and whole.p99_untold <= P99_UNTOLD_SHARE * whole.comparisons
-    )
-    return AgreementSummary(deviation_percent=[*table, whole], winners=won, winners_right=right, holds=holds)
+    broken = broken_bounds(whole.median, whole.p90, whole.untold, whole.p99_untold / whole.comparisons, right / len(won))
+    return AgreementSummary(deviation_percent=[*table, whole], winners=won, winners_right=right, holds=not broken)
+
+
+def broken_bounds(median: float, p90: float, untold: int, p99_untold_share: float, right_share: float) -> list[str]:
+    """Return what is beyond its bound, in words; percents of throughput's deviation over all results."""
+    every = {
+        f"the median of throughput's deviation is above {MEDIAN_PERCENT:g}%": median > MEDIAN_PERCENT,
+        f"the 90th percentile of throughput's deviation is above {NINETIETH_PERCENT:g}%": p90 > NINETIETH_PERCENT,
+        f"throughput is off by more than {LARGEST_PERCENT:g}% and no range": untold > 0,
+        f"more than {P99_UNTOLD_SHARE:.0%} of the 99th percentiles are untold": p99_untold_share > P99_UNTOLD_SHARE,
+        f"the winner is wrong on more than {1 - WINNERS_SHARE:.0%} of the jobs": right_share < WINNERS_SHARE,
+    }
+    return [words for words, is_so in every.items() if is_so]
 
 
 def failures(rows: Sequence[JobComparison]) -> list[Disagreement]:

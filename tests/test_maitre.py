@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from headwaiter.engine.constants import SYNC, IoprioClass, Op, ioprio
 from headwaiter.engine.policy import NEVER, Policy, Request
@@ -140,20 +141,39 @@ def test_write_back_keeps_apart_the_less_the_longer_a_reader_thinks() -> None:
     assert _beside_a_reader(120 * US)[0] > 1000
 
 
-def test_a_sleeper_has_the_device_alone_and_is_waited_for() -> None:
-    policy = _flash()
-    now, flying = 0, []
-    # Two tasks keep it busy for 100 ms, so that the third is behind them.
-    for i in range(1000):
+def _busy(policy: Policy, beside: int = 16, alone_ns: int = 0, together_ns: int = 0) -> tuple[int, list[int]]:
+    """Two tasks keep the device busy for 100 ms, so that a third is behind them.
+
+    In the end three reads of 128 KiB and `beside` more are in it. A small read of task 3 takes `alone_ns` alone in the device, and
+    another one `together_ns` beside theirs (0: there is none).
+    """
+    now, flying, small = 0, list[int](), 0
+    if alone_ns:
+        small = _read(policy, 3, 0)
+        assert _all(policy, 0) == [small]
+        policy.complete(small, alone_ns)
+        small = 0
+    for i in range(1, 1000):
         now = i * 100 * US
         for task in (0, 1):
             _read(policy, task, now, i * 4096, 256)
         flying += _all(policy, now)
+        if together_ns and now == 50 * MS:
+            small = _read(policy, 3, now)
+            assert small in _all(policy, now)
+        if small and now == 50 * MS + together_ns:
+            policy.complete(small, now)
+            small = 0
         while len(flying) > 3:
             policy.complete(flying.pop(0), now)
-    for i in range(4):
+    for i in range(beside):
         _read(policy, i % 2, now, i * 4096, 256)
-    flying += _all(policy, now)
+    return now, flying + _all(policy, now)
+
+
+def test_a_sleeper_has_the_device_alone_and_is_waited_for() -> None:
+    policy = _flash()
+    now, flying = _busy(policy)
     small = _read(policy, 2, now)
     other = _read(policy, 0, now, 123, 256)
     assert policy.dispatch(now) == small
@@ -165,6 +185,26 @@ def test_a_sleeper_has_the_device_alone_and_is_waited_for() -> None:
     assert policy.dispatch(now) is None
     assert policy.wake_ns == now + 250 * US
     assert policy.dispatch(now + 250 * US) == other
+
+
+@pytest.mark.parametrize(
+    ("beside", "alone_us", "together_us", "has_it_alone"),
+    [
+        (16, 0, 0, True),
+        (2, 0, 0, False),  # no fifth of what the device moves in 2 ms
+        (16, 100, 300, False),  # served side by side: three times as long is no crowd yet
+        (16, 100, 400, True),
+        (2, 100, 400, True),  # what reads take tells more than what is there
+        (16, 100, 0, True),
+    ],
+)
+def test_a_sleeper_shares_a_device_that_serves_it_beside_others(
+    beside: int, alone_us: int, together_us: int, has_it_alone: bool
+) -> None:
+    policy = _flash()
+    now, _ = _busy(policy, beside, alone_us * US, together_us * US)
+    small, other = _read(policy, 2, now), _read(policy, 0, now, 123, 256)
+    assert _all(policy, now) == [small] + [other] * (not has_it_alone)
 
 
 def test_who_has_had_more_steps_aside_until_the_others_have_had_as_much() -> None:

@@ -20,8 +20,12 @@
 #define WINDOW_NS	(100 * MT_MSEC)
 #define FAVOUR_HOLD_NS	(250 * MT_USEC)
 #define MEAN_SHIFT	5
-#define LONE_NS		(5 * MT_MSEC)	/* nobody synchronous for so long */
-#define BESIDE_LEAST	(64u << 10)	/* others have so much in the device, or there is no need */
+#define LONE_NS		(5 * MT_MSEC) /* nobody synchronous for so long */
+#define BESIDE_LEAST	(64u << 10)   /* others have so much in the device, or there is no need */
+#define BESIDE_PART	5u	      /* of the cap: so much is a crowd, where no read tells */
+#define SLOWER		3u	      /* so many times as long as alone: there is a crowd */
+#define READ_SHIFT	3	      /* a read is one in eight of the mean */
+#define READ_MOST_NS	HW_NSEC_PER_SEC
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
 #define AT_ONCE_NS	MT_MSEC		/* who asks so soon again would be quicker */
@@ -84,7 +88,28 @@ static inline void favour_charge(struct mt_device *d)
 		favour_pays(d);
 }
 
-static void flow_arrives(struct mt_device *d, struct mt_flow *f)
+static u32 size_class(const struct hw_request *rq)
+{
+	return min_t(u32, fls64(rq->sectors), MT_SIZES) - 1;
+}
+
+/*
+ * Do others in the device make requests such as this one wait? Where it serves them side by side, to
+ * have it alone would only keep the others from it. It tells by what reads of this size take; as
+ * long as that is not known, by how much the others have there.
+ */
+static bool crowded(const struct mt_solid *x, const struct hw_request *rq)
+{
+	const u32 *ns = x->read_ns[size_class(rq)];
+
+	if (x->flying_bytes <= max_t(u64, x->cap >> 4, BESIDE_LEAST))
+		return false;
+	if (!ns[true] || !ns[false])
+		return x->flying_bytes * BESIDE_PART > x->cap;
+	return ns[false] > (u64)ns[true] * SLOWER;
+}
+
+static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw_request *rq)
 {
 	struct mt_solid *x = &d->x;
 	u64 think = d->now - f->e.emptied_ns;
@@ -104,8 +129,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f)
 	if (f->e.v + WINDOW_NS < x->mean)
 		f->e.v = x->mean - WINDOW_NS;
 	if (f->e.v + BEHIND_NS < x->mean && !d->serving && f->e.class == MT_BEST_EFFORT &&
-	    d->now - f->placed_end < AWAKE_NS && (woken || think < AT_ONCE_NS) &&
-	    x->flying_bytes > max_t(u64, x->cap >> 4, BESIDE_LEAST)) {
+	    d->now - f->placed_end < AWAKE_NS && (woken || think < AT_ONCE_NS) && crowded(x, rq)) {
 		d->serving = &f->e;
 		d->since_ns = d->now;
 	}
@@ -130,7 +154,7 @@ static void flash_insert(struct mt_device *d, struct mt_request *r)
 	}
 	if (!f->queued && !f->flying) {
 		f->e.class = mt_class_of(mt_prio_of(task, r->s.rq.ioprio));
-		flow_arrives(d, f);
+		flow_arrives(d, f, &r->s.rq);
 	}
 	small = !f->queued && !f->flying && f->e.v <= x->mean &&
 		(u64)r->s.rq.sectors * HW_SECTOR_BYTES * SMALL_PART <= x->cap;
@@ -177,6 +201,7 @@ static struct hw_request *start(struct mt_device *d, struct mt_request *r, enum 
 	if (f) {
 		f->queued--;
 		f->flying++;
+		r->alone = !x->flying_bytes && !x->async_bytes;
 		x->flying_bytes += bytes;
 		r->writes = x->async_bytes ? x->writes - 1 : x->writes;
 		if (d->serving != &f->e) {
@@ -356,11 +381,6 @@ static struct hw_request *flash_dispatch(struct mt_device *d)
 
 /* --- completion --- */
 
-static u32 size_class(const struct hw_request *rq)
-{
-	return min_t(u32, fls64(rq->sectors), MT_SIZES) - 1;
-}
-
 /* A read tells whether writes beside it cost too much. */
 static void tune_window(struct mt_solid *x, const struct mt_request *r, u64 now)
 {
@@ -403,6 +423,15 @@ static void landed(struct mt_device *d, const struct mt_request *r)
 	}
 }
 
+/* Reads take so long in the device, alone or beside others. */
+static void note_read(struct mt_solid *x, const struct mt_request *r, u64 now)
+{
+	u32 *ns = &x->read_ns[size_class(&r->s.rq)][r->alone];
+	u32 took = (u32)min_t(u64, now - r->s.rq.dispatch_ns, READ_MOST_NS);
+
+	*ns = *ns ? *ns + (((s32)took - (s32)*ns) >> READ_SHIFT) : took;
+}
+
 static void completed(struct mt_device *d, struct mt_request *r)
 {
 	struct mt_solid *x = &d->x;
@@ -411,8 +440,10 @@ static void completed(struct mt_device *d, struct mt_request *r)
 	if (d->now - x->window_since >= RATE_NS)
 		new_window(x, d->now);
 	landed(d, r);
-	if (r->flow && r->s.rq.op == HW_READ)
+	if (r->flow && r->s.rq.op == HW_READ) {
+		note_read(x, r, d->now);
 		tune_window(x, r, d->now);
+	}
 }
 
 static void flash_complete(struct mt_device *d, struct mt_request *r)

@@ -144,8 +144,8 @@ def test_write_back_keeps_apart_the_less_the_longer_a_reader_thinks() -> None:
 def _busy(policy: Policy, beside: int = 16, alone_ns: int = 0, together_ns: int = 0) -> tuple[int, list[int]]:
     """Two tasks keep the device busy for 100 ms, so that a third is behind them.
 
-    In the end three reads of 128 KiB and `beside` more are in it. A small read of task 3 takes `alone_ns` alone in the device, and
-    another one `together_ns` beside theirs (0: there is none).
+    In the end three reads of 128 KiB and `beside` more are in it. A small read of task 3 takes `alone_ns` alone in the device,
+    and another one `together_ns` beside theirs (0: there is none).
     """
     now, flying, small = 0, list[int](), 0
     if alone_ns:

@@ -5,8 +5,8 @@
  * There are no turns and no sorted tree. Synchronous requests go out in order of arrival, as long
  * as fewer bytes are in the device than it completes in two milliseconds: below that, this is
  * `none`. Each flow pays for its bytes. One that has had much less than the others lately (the
- * start of a program, an editor) has the device alone for as long as it has requests, and pays for
- * all of that time. One that has had more than the others steps aside. Write-back has a window that
+ * start of a program, an editor), and waits for them, has the device alone for as long as it has
+ * requests, and pays for all of that time. One that has had more than the others steps aside. Write-back has a window that
  * shrinks while it makes reads wait.
  */
 #include "core/policy/maitre/internal.h"

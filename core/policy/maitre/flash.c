@@ -23,8 +23,10 @@
 #define LONE_NS		(5 * MT_MSEC) /* nobody synchronous for so long */
 #define BESIDE_LEAST	(64u << 10)   /* others have so much in the device, or there is no need */
 #define BESIDE_PART	5u	      /* of the cap: so much is a crowd, where no read tells */
-#define SLOWER		3u	      /* so many times as long as alone: there is a crowd */
-#define READ_SHIFT	3	      /* a read is one in eight of the mean */
+#define SLOWER		3u	      /* so many times as long as it may be: there is a crowd */
+#define LARGE		(64u << 10)
+#define READ_SHIFT	3  /* a read is one in eight of the mean */
+#define LEAST_SHIFT	12 /* in each window, for devices age */
 #define READ_MOST_NS	HW_NSEC_PER_SEC
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
@@ -45,7 +47,10 @@
 static noinline void new_window(struct mt_solid *x, u64 now)
 {
 	u64 ns = now - x->window_since;
+	u32 i;
 
+	for (i = 0; i < MT_SIZES; i++)
+		x->least_ns[i] += x->least_ns[i] >> LEAST_SHIFT;
 	if (ns < 2 * RATE_NS)
 		x->peak = max(div64_u64(x->bytes * PEAK_NS, ns), x->peak - (x->peak >> 9));
 	x->window_since = now;
@@ -94,19 +99,21 @@ static u32 size_class(const struct hw_request *rq)
 }
 
 /*
- * Do others in the device make requests such as this one wait? Where it serves them side by side, to
- * have it alone would only keep the others from it. It tells by what reads of this size take; as
- * long as that is not known, by how much the others have there.
+ * Is it worth having the device alone? Large reads keep much of it busy, and are held up by all that
+ * is there. Small ones are served beside others, unless they take longer there than they need to; as
+ * long as that is not known, unless others have much there.
  */
 static bool crowded(const struct mt_solid *x, const struct hw_request *rq)
 {
-	const u32 *ns = x->read_ns[size_class(rq)];
+	u32 size = size_class(rq);
 
 	if (x->flying_bytes <= max_t(u64, x->cap >> 4, BESIDE_LEAST))
 		return false;
-	if (!ns[true] || !ns[false])
+	if (rq->sectors * HW_SECTOR_BYTES >= LARGE)
+		return true;
+	if (!x->beside_ns[size])
 		return x->flying_bytes * BESIDE_PART > x->cap;
-	return ns[false] > (u64)ns[true] * SLOWER;
+	return x->beside_ns[size] > (u64)x->least_ns[size] * SLOWER;
 }
 
 static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw_request *rq)
@@ -423,13 +430,16 @@ static void landed(struct mt_device *d, const struct mt_request *r)
 	}
 }
 
-/* Reads take so long in the device, alone or beside others. */
+/* How long it was in the device: the least, and the mean beside others. */
 static void note_read(struct mt_solid *x, const struct mt_request *r, u64 now)
 {
-	u32 *ns = &x->read_ns[size_class(&r->s.rq)][r->alone];
-	u32 took = (u32)min_t(u64, now - r->s.rq.dispatch_ns, READ_MOST_NS);
+	u32 size = size_class(&r->s.rq), *mean = &x->beside_ns[size];
+	u32 took = (u32)clamp_t(u64, now - r->s.rq.dispatch_ns, 1, READ_MOST_NS);
 
-	*ns = *ns ? *ns + (((s32)took - (s32)*ns) >> READ_SHIFT) : took;
+	if (!x->least_ns[size] || took < x->least_ns[size])
+		x->least_ns[size] = took;
+	if (!r->alone)
+		*mean = *mean ? *mean + (((s32)took - (s32)*mean) >> READ_SHIFT) : took;
 }
 
 static void completed(struct mt_device *d, struct mt_request *r)

@@ -145,9 +145,9 @@ struct mt_solid {
 	u64 async_due; /* not before, beside others */
 	u64 idle_ns;   /* when the idle class was last served */
 	u32 writes;    /* of write-back, dispatched so far */
-	u32 base[MT_SIZES];	  /* least latency of reads without writes beside them, ns */
-	u32 read_ns[MT_SIZES][2]; /* mean latency of reads: beside others in the device; alone */
-	struct mt_entity home;	  /* of all requests */
+	u32 base[MT_SIZES]; /* least latency of reads without writes beside them, ns */
+	u32 least_ns[MT_SIZES], beside_ns[MT_SIZES]; /* of reads in the device; the latter a mean */
+	struct mt_entity home;			     /* of all requests */
 };
 
 struct mt_task {

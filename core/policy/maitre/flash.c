@@ -50,7 +50,8 @@ static noinline void new_window(struct mt_solid *x, u64 now)
 	u32 i;
 
 	for (i = 0; i < MT_SIZES; i++)
-		x->least_ns[i] += x->least_ns[i] >> LEAST_SHIFT;
+		if (x->least_ns[i] < READ_MOST_NS)
+			x->least_ns[i] += x->least_ns[i] >> LEAST_SHIFT;
 	if (ns < 2 * RATE_NS)
 		x->peak = max(div64_u64(x->bytes * PEAK_NS, ns), x->peak - (x->peak >> 9));
 	x->window_since = now;

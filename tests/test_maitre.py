@@ -149,10 +149,9 @@ def _busy(policy: Policy, beside: int = 16, alone_ns: int = 0, together_ns: int 
     """
     now, flying, small = 0, list[int](), 0
     if alone_ns:
-        small = _read(policy, 3, 0)
-        assert _all(policy, 0) == [small]
-        policy.complete(small, alone_ns)
-        small = 0
+        lone = _read(policy, 3, 0)
+        assert _all(policy, 0) == [lone]
+        policy.complete(lone, alone_ns)
     for i in range(1, 1000):
         now = i * 100 * US
         for task in (0, 1):

@@ -6,8 +6,8 @@
  * as fewer bytes are in the device than it completes in two milliseconds: below that, this is
  * `none`. Each flow pays for its bytes. One that has had much less than the others lately (the
  * start of a program, an editor), and waits for them, has the device alone for as long as it has
- * requests, and pays for all of that time. One that has had more than the others steps aside. Write-back has a window that
- * shrinks while it makes reads wait.
+ * requests, and pays for all of that time. One that has had more than the others steps aside.
+ * Write-back has a window that shrinks while it makes reads wait.
  */
 #include "core/policy/maitre/internal.h"
 
@@ -24,9 +24,9 @@
 #define BESIDE_LEAST	(64u << 10)   /* others have so much in the device, or there is no need */
 #define BESIDE_PART	5u	      /* of the cap: so much is a crowd, where no read tells */
 #define SLOWER		3u	      /* so many times as long as it may be: there is a crowd */
-#define LARGE		(64u << 10)
-#define READ_SHIFT	3  /* a read is one in eight of the mean */
-#define LEAST_SHIFT	12 /* in each window, for devices age */
+#define LARGE		(64u << 10)   /* such a read alone keeps much of the device busy */
+#define READ_SHIFT	3	      /* a read is one in eight of the mean */
+#define LEAST_SHIFT	12	      /* in each window, for devices age */
 #define READ_MOST_NS	HW_NSEC_PER_SEC
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */

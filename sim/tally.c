@@ -152,24 +152,22 @@ void sim_tally_complete(struct hws *s, const struct sim_io *io)
 		done(s, &s->tallies, io->tally, io->sectors, s->now - io->issue_ns);
 }
 
+/* A call that is no I/O has returned. */
+static void returned(struct hws *s, struct sim_tallies *t, u32 *number, u32 task, u8 op,
+		     u64 since_ns)
+{
+	if (s->opt.exact)
+		done(s, t, tally_for(s, t, number, task, op, since_ns), 0, s->now - since_ns);
+}
+
 void sim_tally_sync(struct hws *s, u32 task, u64 since_ns)
 {
-	u32 tally;
-
-	if (!s->opt.exact)
-		return;
-	tally = tally_for(s, &s->syncs, &s->tasks[task].sync_tally, task, HWS_FLUSH, since_ns);
-	done(s, &s->syncs, tally, 0, s->now - since_ns);
+	returned(s, &s->syncs, &s->tasks[task].sync_tally, task, HWS_FLUSH, since_ns);
 }
 
 void sim_tally_call(struct hws *s, u32 task, u8 op, u64 since_ns)
 {
-	u32 tally;
-
-	if (!s->opt.exact)
-		return;
-	tally = tally_for(s, &s->calls, &s->tasks[task].call_tally[op], task, op, since_ns);
-	done(s, &s->calls, tally, 0, s->now - since_ns);
+	returned(s, &s->calls, &s->tasks[task].call_tally[op], task, op, since_ns);
 }
 
 u64 sim_tallied(const struct hws *s)

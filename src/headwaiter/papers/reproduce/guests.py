@@ -59,8 +59,8 @@ def kernel_variant(bench: Bench, text: str) -> str:
 
 
 def _machine(bench: Bench, script: str, drive: str | Profile, given: Mapping[str, str]) -> Guest:
-    profile = None if isinstance(drive, str) else drive
-    named = {"DRIVE": drive if isinstance(drive, str) else drive.name, **given}
+    name, profile = (drive, None) if isinstance(drive, str) else (drive.name, drive)
+    named = {"DRIVE": name, **given}
     machine = guest(read(script), named_kernel(KERNEL, bench.say), named, bench.say, profile)
     return replace(machine, hang_s=1800, limit_s=7200)
 

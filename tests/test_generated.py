@@ -99,6 +99,19 @@ def test_a_file_that_is_read_in_sequence_comes_in_windows_that_grow() -> None:
     assert rows(played(program, readahead_kib=0)) == [(i - 1, 1000 + 8 * i, 1) for i in range(100)]
 
 
+def test_a_read_larger_than_the_window_has_the_next_one_under_way() -> None:
+    """As in Linux since 2.6.23, also at a place that nobody read before: while the first is awaited, the next is on its way."""
+
+    def program(me: Process) -> Program:
+        file = File([(0, 300)])
+        yield from me.read(file, 100, 100)
+
+    forest = played(program)
+    # The first and the second at once; each later one on the first page of the one before, for which nobody has waited yet.
+    assert rows(forest) == [(-1, 800, 32), (-1, 1056, 32), (0, 1312, 32), (1, 1568, 32), (2, 1824, 32)]
+    assert rows(played(program, readahead_kib=512)) == [(-1, 800, 100)], "it fits, and is not in sequence"
+
+
 def test_a_random_read_is_as_long_as_it_is_and_waits_for_what_is_under_way() -> None:
     file = File([(0, 100)])
 
@@ -309,7 +322,7 @@ def anticipation(name: str, **changed: Any) -> dict[str, Any]:
 def test_each_runs_and_is_waited_for(name: str) -> None:
     found = anticipation(name)
     waits = found["anticipation"]
-    assert waits["A_S"] > waits["A_F"] * 0.5 and waits["A_F"] > 0
+    assert waits["A_S"] > waits["A_F"] * 0.3 and waits["A_F"] > 0
     assert found["elapsed_s"] > 1
 
 
@@ -324,7 +337,7 @@ def test_kva_is_two_readers_of_strides_of_whom_one_request_in_eight_is_late() ->
         late = delay > 6
         assert late.sum() == 64 and np.median(delay[~late]) == pytest.approx(WAKE_NS / MS, abs=0.01)
         assert np.median(delay[late]) == pytest.approx(6 + 1.2 * np.log(2), abs=0.25)
-        assert (forest.sectors[mine[1:]] == 8).all(), "no read-ahead"
+        assert (forest.sectors[mine[1:]] != 8).sum() <= 1, "no read-ahead, but where the window of the first page ends"
     assert forest.sector[two[0]].max() < forest.sector[two[1]].min() + (1 << 20)
     written = forest.op == Op.WRITE
     assert int(forest.sectors[written].sum()) == 64 << 11 and np.flatnonzero(written).max() < two[0][0], "made before"
@@ -377,6 +390,8 @@ def test_multi_user_reads_pages_one_by_one_without_read_ahead() -> None:
     assert set(forest.sectors[reads(forest)].tolist()) == {32} or np.median(forest.sectors[reads(forest)]) == 32
     assert len(reads(single)) == pytest.approx(4 * len(reads(forest)), rel=0.1)
     assert (single.sectors[reads(single)] == 8).all()
+    assert not (forest.flags & META).any(), "the users know their files"
+    assert (load("multi-user", known_percent=0).flags & META).any()
 
 
 def pages(forest: Forest, op: Op) -> int:
@@ -498,7 +513,7 @@ def test_every_generator_has_a_bundled_workload() -> None:
         (("processes = 5", "processes = 0"), r":6: processes: must be a whole number from 1 to 64"),
         (("data_mib = 200 ", "data_mib = 5000 "), r":7: data_mib: must be a whole number from 1 to 4096"),
         (("processes = 5", "processes = 1.5"), r":6: processes: must be a whole number"),
-        (("think_ms = 2.0 ", "think_ms = nan "), r":11: think_ms: must be a number from 0 to 1000"),
+        (("think_ms = 2.8 ", "think_ms = nan "), r":11: think_ms: must be a number from 0 to 1000"),
         (("processes = 5", "threads = 5"), r":6: unknown key 'threads' \(known: readahead_kib, "),
         (("processes = 5\n", ""), r": processes is missing"),
         (("processes = 5", "processes = [5]"), r":6: 'processes = \[5\]' is neither KEY = NUMBER"),

@@ -85,6 +85,8 @@ for scheduler in $SCHEDULERS; do
 	elevator $disk mq-deadline
 	prepare
 	drop_caches
+	# The users know their workspaces: inodes and folders are in memory.
+	[ "$workload" != multi-user ] || find "$folder" -exec stat '{}' + >/dev/null
 	must scatter /dev/$disk 8192 64
 	variant $disk "$scheduler"
 	[ ! -e /sys/block/$disk/queue/iosched/cooperation ] || echo 1 >/sys/block/$disk/queue/iosched/cooperation

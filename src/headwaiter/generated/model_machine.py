@@ -37,13 +37,31 @@ Program: TypeAlias = "Generator[Process | None, None, None]"
 
 
 class ReadaheadWindow:
-    """Read-ahead of an open file, in pages: what comes next, how much was asked for last and to where, what asks for more."""
+    """Read-ahead of an open file, in pages: the window asked for last, of which `ahead` at its end were not wanted yet; the page
+    that asks for the next window when it is reached; the page that was read last."""
 
     def __init__(self) -> None:
-        self.next = 0
-        self.end = 0
+        self.start = 0
         self.size = 0
+        self.ahead = 0
         self.marker = -1
+        self.last = -1
+
+    def extends(self, page: int, wanted: int, most: int, marked: bool) -> bool:
+        """Go on to the window for a page that is not there, or that is marked, as Linux 2.6.23's ondemand_readahead() does.
+
+        False: the read goes by itself, and nothing is read ahead.
+        """
+        if page and page in (self.start + self.size - self.ahead, self.start + self.size):
+            self.start += self.size
+            self.size = self.ahead = min(self.size * (4 if self.size < most // 16 else 2), most)
+        elif marked or page - self.last in (0, 1) or wanted > most:
+            self.start, self.size = page, _first_window(wanted, most)
+            self.ahead = self.size - wanted if self.size > wanted else self.size
+        else:
+            return False
+        self.marker = self.start + self.size - self.ahead
+        return True
 
 
 class Process:
@@ -102,14 +120,13 @@ class Process:
                 yield None
                 row = file.cached.get(p)  # another process may have come first
             if row is None:
-                for row in self._miss(file, window, p, page + count - p):
-                    self.await_row(row)
-            else:
-                if p == window.marker:
-                    self._ahead(file, window)
-                if row >= 0:
-                    self.await_row(row)
-            window.next = p + 1
+                self._read_ahead(file, window, p, page + count - p)
+            if p == window.marker:
+                window.marker = -1
+                self._read_ahead(file, window, p, page + count - p, marked=True)
+            if (row := file.cached[p]) >= 0:
+                self.await_row(row)
+            window.last = p
             self.now_ns += COPY_NS
 
     def read_all(self, file: File) -> Program:
@@ -171,29 +188,15 @@ class Process:
         """Write a file from front to back."""
         yield from self.write(file, 0, file.pages)
 
-    def _miss(self, file: File, window: ReadaheadWindow, page: int, wanted: int) -> list[int]:
-        """Read a page that is not there: with a window where the file is read in sequence, else no more than was wanted."""
+    def _read_ahead(self, file: File, window: ReadaheadWindow, page: int, wanted: int, *, marked: bool = False) -> None:
+        """Ask for a page that is not there, or for what follows a page that is marked: a window where the file is read in
+        sequence, else no more than is wanted."""
         most = self.machine.readahead_pages
-        if not most:
-            return self.machine.ask(self, file, page, 1)
-        size = min(wanted, most)
-        window.marker = -1
-        if page in (0, window.next):
-            window.size = size = _first_window(wanted, most)
-            ahead = size - wanted if size > wanted else size
-            window.marker = page + size - ahead
-        window.end = page + size
-        size = next((i for i in range(size) if page + i in file.cached), size)
-        return self.machine.ask(self, file, page, size)
-
-    def _ahead(self, file: File, window: ReadaheadWindow) -> None:
-        """Ask for the next window without waiting for it."""
-        most = self.machine.readahead_pages
-        window.size = min(window.size * (4 if window.size < most // 16 else 2), most)
-        first, window.end = window.end, window.end + window.size
-        window.marker = first
-        for start, count in _runs([p for p in range(first, min(window.end, file.pages)) if p not in file.cached]):
-            self.machine.ask(self, file, start, count)
+        first, count = page, min(wanted, most or 1)
+        if most and window.extends(page, wanted, most, marked):
+            first, count = window.start, window.size
+        for start, pages in _runs([p for p in range(first, min(first + count, file.pages)) if p not in file.cached]):
+            self.machine.ask(self, file, start, pages)
 
 
 class ModelMachine:

@@ -94,7 +94,8 @@ class Build(Common):
     header_kib: float = number(1, 1024)
     """Medians; lognormal with sigma 1."""
     header_ms: float = number(0, 1000)
-    """Processor time after each header: the median of a lognormal distribution with sigma 1.5."""
+    """Processor time after each header: the median of a lognormal distribution."""
+    header_sigma: float = number(0, 3)
     compile_ms: float = number(0, 100_000)
     """After the last of them: the median, sigma 0.7."""
 
@@ -122,7 +123,7 @@ def build(p: Build, machine: ModelMachine, files: FileSystem) -> None:
             for k in (rng.uniform(0, 1, p.headers_each) ** 3 * p.headers).astype(int).tolist():
                 yield from me.look_up(headers[k].about)
                 yield from me.read_all(headers[k])
-                me.think(rng.lognormal(0, 1.5) * p.header_ms * MS)
+                me.think(rng.lognormal(0, p.header_sigma) * p.header_ms * MS)
             me.think(rng.lognormal(0, 0.7) * p.compile_ms * MS)
 
         return program

@@ -24,6 +24,8 @@ class MultiUser(Common):
     write_kib: int = number(4, 1024)
     small_files: int = number(1, 10_000)
     large_files: int = number(0, 5000)
+    known_percent: int = number(0, 100)
+    """Files whose inode and folder are in memory from the start."""
     delay_ms: float = number(0, 1000)
     """After each request: uniform, up to so much."""
 
@@ -56,6 +58,9 @@ def multi_user(p: MultiUser, machine: ModelMachine, files: FileSystem) -> None:
             if k % 100 == 0:
                 folder = files.folder()
             workspace.append(folder.file(size * KIB))
+            if rng.integers(100) < p.known_percent:
+                for block, page in workspace[-1].about:
+                    block.cached.setdefault(page, -1)
         machine.start(f"user-{i}", user(workspace))
 
 

@@ -27,9 +27,10 @@ from headwaiter.papers.reproduce.document import document, summary
 from headwaiter.papers.reproduce.experiment import Experiment, Finding
 from headwaiter.papers.reproduce.experiment import run as decide
 from headwaiter.papers.reproduce.seelam import least_regret, timed
-from headwaiter.papers.reproduce.tsakalozos import busiest, penalty_ms
+from headwaiter.papers.reproduce.tsakalozos import busiest, penalty_ms, waits
+from headwaiter.papers.reproduce.wait_figures import BETTER_FORM, FORMS, WaitFigures
 from headwaiter.papers.was.matrix import Matrix
-from headwaiter.study.schema import Latency, TaskRow
+from headwaiter.study.schema import Anticipation, Latency, TaskRow
 
 ROOT = Path(__file__).resolve().parent.parent
 CHEAP = (
@@ -116,6 +117,8 @@ def test_bands() -> None:
     assert 1.9 in Band(1.9, 2.1) and 2.1 in Band(1.9, 2.1) and 2.2 not in Band(1.9, 2.1) and 1.8 not in Band(1.9, 2.1)
     assert [str(one) for one in (most(0.5), least(2), Band(0.8, 1.25))] == ["≤ 0.5", "≥ 2", "0.8 … 1.25"]
     assert not Check(math.nan, least(0)).holds and not Check(math.nan, most(0)).holds
+    assert Check(1.004, most(1)).holds and not Check(1.006, most(1)).holds, "as it is printed: 1.00, and 1.01"
+    assert Check(0.4996, least(0.5)).holds and Check(math.inf, least(1)).holds and not Check(math.inf, most(1)).holds
 
 
 def experiment(values: Sequence[float], essential: bool = False, always: bool = False) -> Experiment[Sequence[float]]:
@@ -153,7 +156,7 @@ def test_what_a_run_is_too_short_for_is_no_failure() -> None:
     assert summary([short]) == "0 of 0 claims hold. The run was too short to tell X1 (sim)."
     (row,) = document([short], 0.74, ()).claims
     assert row.too_short and not row.holds
-    few = replace(plain.claims[0], checks=lambda m: [Check(1, least(1), events=19), Check(1, least(1))])
+    few = replace(plain.claims[0], checks=lambda m: [Check(1, least(1), events=99), Check(1, least(1))])
     assert decide(replace(plain, claims=[few]), "sim", Bench()).verdicts[0].outcome == "too short to tell", "of too few events"
     luck = decide(replace(made, claims=[replace(made.claims[0], checks=lambda m: [Check(1, least(1))])]), "sim", Bench(0.5))
     assert luck.verdicts[0].outcome == "too short to tell", "also what would hold"
@@ -257,6 +260,34 @@ def test_time_of_the_timed_program() -> None:
 def test_regret_of_the_best_fixed_choice() -> None:
     assert least_regret({"a": [10, 5], "b": [9, 10], "c": [1, 1]}) == pytest.approx(0.1)
     assert least_regret({"a": [10, 10], "b": [9, 10]}) == 0
+
+
+def outcome_of(met: int, failed: int, failed_ms: float) -> Anticipation:
+    return Anticipation(
+        met + failed, met, failed, 0, failed_ms + met, float(met), failed_ms, 0.0, failed_ms / met if met else None
+    )
+
+
+def test_waits_of_all_draws_are_summed_up_each_with_its_better_intervals() -> None:
+    """In the first draw those from Andrew's-like lose less, in the second those from Cold Boot; without a success is worst."""
+    costs = {"as-95": (30, 30), "as": (40, 60), "was (cold-boot)": (50, 20), "was (andrew)": (10, 90)}
+    found = {("kva", form): [outcome_of(10, 5, ms) for ms in of] for form, of in costs.items()}
+    rates = {key: [1.0, 3.0] if key[1] == "as" else [2.0, 4.0] for key in found}
+    m = WaitFigures(found, rates, {}, {})
+    assert m.better == {"kva": ["was (andrew)", "was (cold-boot)"]}
+    assert (m.of("kva", BETTER_FORM).failed_ms, m.cost("kva", BETTER_FORM), m.cost("kva", "as")) == (30, 1.5, 5)
+    assert (m.gain("kva"), m.beside_95("kva"), m.rate("kva")) == (0.3, 0.5, 1.5)
+    assert m.gained("kva", most(1)).events == 10
+    vain = WaitFigures({**found, ("kva", "was (andrew)"): [outcome_of(0, 5, 1), None]}, rates, {}, {})
+    assert vain.better == {"kva": ["was (cold-boot)"] * 2} and math.isnan(vain.cost("kva", "was (andrew)"))
+
+
+def test_draws_are_as_many_as_the_scale_says() -> None:
+    """Each has its own recordings and its own workload; their first is what a run of one draw has."""
+    one, two = (waits(Bench(scale), ("cold-boot",), FORMS[1:]) for scale in (0.1, 0.2))
+    assert [len(m.waits["cold-boot", "as"]) for m in (one, two)] == [1, 2]
+    first, second = two.waits["cold-boot", "as"]
+    assert one.waits["cold-boot", "as"] == [first] and first != second
 
 
 def test_penalty_of_a_fixed_wait() -> None:

@@ -37,7 +37,7 @@ class Scripted:
     def jobs(self, name: str, drive: Any, change: Mapping[str, str] | None = None) -> Any:
         return {"name": name, **{line.partition("=")[0]: line.partition("=")[2] for line in (change or {}).values()}}
 
-    def generated(self, name: str, drive: Any, process: Any = None, **given: Any) -> Any:
+    def generated(self, name: str, drive: Any, process: Any = None, seed: int = 0, **given: Any) -> Any:
         return {"name": name, **given}
 
     def run(self, drive: Any, load: Any, variant: str, **more: Any) -> Any:

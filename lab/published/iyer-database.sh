@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Iyer & Druschel, SOSP 2001: two clients of one database, and of two: /lab/client1.sql and client2.sql. In both @ stands
-# for the number of the database. Who reads the line that is in the pipe /tmp/lock@ has its lock until he writes one: sqlite3 by
-# itself sleeps for longer and longer until it finds no lock.
+# Iyer & Druschel, SOSP 2001: two clients of one database, and of two. /lab/one.sql has a statement of each client in turn,
+# /lab/client1.sql and client2.sql have their own. A database has one server process: MySQL's threads were its own affair on FreeBSD
+# 4.3, whose kernel saw a process that waits for one read at a time.
 prepare() {
 	local i
 	for i in 1 2; do
@@ -13,31 +13,24 @@ prepare() {
 			INSERT INTO t SELECT x, printf('%01000d', x) FROM c;
 		END
 	done
-	# For sqlite3's own commands.
-	[ -e /bin/sh ] || ln -s busybox /bin/sh
-	mkfifo /tmp/lock1 /tmp/lock2
-	# What is in a pipe is lost with the last that has it open.
-	exec 3<>/tmp/lock1 4<>/tmp/lock2
-	echo turn >&3
-	echo turn >&4
 }
 
-# Client $1 has database $2.
-client() { sed "s/@/$2/" /lab/client$1.sql | sqlite3 /mnt/database$2/db; }
+# The server of database $1 does what is in /lab/$2.sql.
+server() { sqlite3 /mnt/database$1/db </lab/$2.sql >/tmp/answers$1; }
 
-# The clients use databases $2 and $3; the figure $1 is the time until both have ended.
-clients() {
-	local before one two
+# The figure $1 is the time until the servers of databases 1 and up have ended; each one's list is $2, and $3.
+served() {
+	local before list server servers="" i=0
 	drop_caches
 	must scatter /dev/$disk 8192 64
 	before=$(clock)
-	client 1 $2 >/tmp/answers1 &
-	one=$!
-	client 2 $3 >/tmp/answers2 &
-	two=$!
-	wait $one || return 1
-	wait $two || return 1
+	for list in $2 $3; do
+		i=$((i + 1))
+		server $i $list &
+		servers="$servers $!"
+	done
+	for server in $servers; do wait $server || return 1; done
 	figure "$1" "$(echo "$before $(clock)" | awk '{ print $2 - $1 }')"
 }
 
-perform() { clients one 1 1 && clients two 1 2; }
+perform() { served one one && served two client1 client2; }

@@ -124,14 +124,16 @@ class Bench:
 
         return SCALED.sub(changed, text)
 
-    def generated(self, name: str, drive: str | Profile, process: type[Process] = Process, **changed: float) -> Load:
+    def generated(
+        self, name: str, drive: str | Profile, process: type[Process] = Process, seed: int = 0, **changed: float
+    ) -> Load:
         """A bundled generated workload, with some of its parameters changed."""
         sectors = self.drive(drive).sectors
-        key = (name, sectors, process, *sorted(changed.items()))
+        key = (name, sectors, process, seed, *sorted(changed.items()))
         if key not in self.loads:
             self.say(f"generating {name}")
             path = WORKLOADS / f"{name}.toml"
-            self.loads[key] = generate(path, path.read_bytes(), sectors, 0, process, **changed)
+            self.loads[key] = generate(path, path.read_bytes(), sectors, seed, process, **changed)
         return self.loads[key]
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 M = TypeVar("M")
 
+DIGITS = 3
+"""Of a figure that is shown (headwaiter.base.figures). A difference that nobody can see decides nothing."""
+
 
 @dataclass(frozen=True)
 class Band:
@@ -54,15 +57,15 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Return whether it lies in its band; what cannot be measured (nan) does not."""
-        return self.value in self.band
+        """Return whether it lies in its band, to the digits that are shown; what cannot be measured (nan) does not."""
+        return self.value in self.band or (math.isfinite(self.value) and float(f"{self.value:.{DIGITS}g}") in self.band)
 
     def __str__(self) -> str:
         return f"{self.what} {digits(self.value)}" if self.what else digits(self.value)
 
 
-FEWEST = 20
-"""Fewer events tell nothing: by chance alone their number is off by a quarter."""
+FEWEST = 100
+"""Fewer events tell nothing: by chance alone their number is off by a tenth."""
 Cell: TypeAlias = str | float | None
 Row: TypeAlias = Sequence[Cell]
 

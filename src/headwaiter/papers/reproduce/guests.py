@@ -78,14 +78,25 @@ def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
     return replace(bench, scale=bench.scale * SHARES.get(name, SHARE)).scaled(text.replace("[global]\n", f"[global]\n{PLACES}"))
 
 
+def run_job_files(
+    bench: Bench, jobs: Mapping[str, str], drive: str | Profile, schedulers: Sequence[str]
+) -> dict[str, dict[str, list[FioDone]]]:
+    """Run job files, texts by name, under each scheduler; return what each process of each did.
+
+    Problem if the lab cannot run, or fio fails.
+    """
+    machine = _machine(bench, "published", drive, {"VARIANTS": _variants(bench, schedulers)})
+    packed = {f"/lab/jobs/{name}.fio": text.encode() for name, text in jobs.items()}
+    files = boot(replace(machine, files=machine.files | packed), bench.say).files
+    return {one: {name: told(files[f"{i}.{name}"]) for name in jobs} for i, one in enumerate(schedulers)}
+
+
 def run_jobs(
     bench: Bench, name: str, drive: str | Profile, schedulers: Sequence[str], change: Mapping[str, str]
 ) -> dict[str, list[FioDone]]:
-    """Run a job file under each scheduler; return what each process did. Problem if the lab cannot run, or fio fails."""
-    machine = _machine(bench, "published", drive, {"VARIANTS": _variants(bench, schedulers)})
-    text = job_text(bench, name, change)
-    files = boot(replace(machine, files=machine.files | {f"/lab/jobs/{name}.fio": text.encode()}), bench.say).files
-    return {one: told(files[f"{i}.{name}"]) for i, one in enumerate(schedulers)}
+    """Run a bundled job file under each scheduler; return what each process did. Problem as run_job_files()."""
+    found = run_job_files(bench, {name: job_text(bench, name, change)}, drive, schedulers)
+    return {one: of[name] for one, of in found.items()}
 
 
 def told(output: bytes) -> list[FioDone]:
@@ -157,22 +168,23 @@ def run_workload(
     schedulers: Sequence[str],
     configs: Mapping[str, str] = MappingProxyType({}),
     parameters: Mapping[str, int | str] = MappingProxyType({}),
-    runs: int = 1,
+    runs: int | Sequence[int] = 1,
     sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, list[Waited]]:
     """Run one of the eight workloads under each scheduler. A scheduler's text may say config=NAME, of `configs`.
 
-    `sizes` are of the workload (headwaiter.experiments.workloads), in place of its own. Problem if the lab cannot run, or a
-    program fails.
+    `runs`: how often, all of them or each. `sizes` are of the workload (headwaiter.experiments.workloads), in place of its own.
+    Problem if the lab cannot run, or a program fails.
     """
     files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
-    named = {one: _kernel_configured(bench, one) for one in schedulers}
-    given = {"WORKLOADS": name, "SCHEDULERS": " ".join(one for one in named.values() for _ in range(runs))}
+    often = [runs] * len(schedulers) if isinstance(runs, int) else runs
+    named = [_kernel_configured(bench, one) for one, times in zip(schedulers, often, strict=True) for _ in range(times)]
+    given = {"WORKLOADS": name, "SCHEDULERS": " ".join(named)}
     given |= {key: str(value) for key, value in parameters.items()}
     machine = prepared(_machine(bench, "workloads", drive, given), name, max(1, round(1 / bench.scale)), sizes)
     results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
-    found = [waited(line) for line in results.decode().splitlines()]
-    return dict(zip(schedulers, [found[i : i + runs] for i in range(0, len(found), runs)], strict=True))
+    found = iter([waited(line) for line in results.decode().splitlines()])
+    return {one: [next(found) for _ in range(times)] for one, times in zip(schedulers, often, strict=True)}
 
 
 def _kernel_configured(bench: Bench, text: str) -> str:

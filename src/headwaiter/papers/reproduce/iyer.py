@@ -160,7 +160,7 @@ def _andrews(bench: Bench, changed: Mapping[str, float]) -> Times:
     out = {}
     for n in ANDREW_CLIENTS:
         sizes = {"processes": n, "runs": bench.count(16 / n), **changed}
-        load = bench.generated("andrew", DRIVE, Process, **sizes)
+        load = bench.generated("andrew", DRIVE, Process, 0, **sizes)
         fast, slow = (bench.run(DRIVE, load, name, max_sectors=MAX_SECTORS).elapsed_s for name in (WITH, WITHOUT))
         out[n] = (fast, slow)
     return out

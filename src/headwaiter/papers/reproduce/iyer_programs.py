@@ -92,27 +92,28 @@ def _read_ahead(bench: Bench, _: Times) -> Investigation:
 ROWS, SELECTS, SPAN = 40000, 200, 100
 
 
-def _selects(client: int, count: int) -> bytes:
+def _selects(client: int, count: int) -> list[bytes]:
     """Selections of rows that follow each other, anywhere in the table."""
     dice = random.Random(client)
     starts = (dice.randrange(ROWS - SPAN) for _ in range(count))
-    return "".join(f"SELECT sum(length(word)) FROM t WHERE id BETWEEN {k} AND {k + SPAN};\n" for k in starts).encode()
+    return [f"SELECT sum(length(word)) FROM t WHERE id BETWEEN {k} AND {k + SPAN};\n".encode() for k in starts]
 
 
 UPDATES = 40
 
 
-def _updates(client: int, count: int) -> bytes:
-    """Updates of rows that follow each other, anywhere in the table, each with a lock on it, and left to the page cache."""
+def _updates(client: int, count: int) -> list[bytes]:
+    """Updates of rows that follow each other, anywhere in the table, and left to the page cache."""
     dice = random.Random(client)
     starts = (dice.randrange(ROWS - SPAN) for _ in range(count))
-    updates = (f"UPDATE t SET word = printf('%01000d', {n}) WHERE id BETWEEN {k} AND {k + SPAN};" for n, k in enumerate(starts))
-    locked = (f".shell read turn </tmp/lock@\n{update}\n.shell echo turn >/tmp/lock@\n" for update in updates)
-    return f"PRAGMA synchronous=OFF;\n{''.join(locked)}".encode()
+    updates = (f"UPDATE t SET word = printf('%01000d', {n}) WHERE id BETWEEN {k} AND {k + SPAN};\n" for n, k in enumerate(starts))
+    return [b"PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;\n", *(update.encode() for update in updates)]
 
 
-def _database(bench: Bench, statements: Callable[[int, int], bytes], count: int) -> Times:
-    files = {f"/lab/client{client}.sql": statements(client, bench.count(count)) for client in (1, 2)}
+def _database(bench: Bench, statements: Callable[[int, int], list[bytes]], count: int) -> Times:
+    clients = {f"client{client}": statements(client, bench.count(count)) for client in (1, 2)}
+    lists = {**clients, "one": [one for pair in zip(*clients.values(), strict=True) for one in pair]}
+    files = {f"/lab/{name}.sql": b"".join(of) for name, of in lists.items()}
     found = run_programs(bench, "iyer-database", DRIVE, (WITH, WITHOUT), {"ROWS": ROWS}, files)
     return {which: (found[WITH].figures[which], found[WITHOUT].figures[which]) for which in ("one", "two")}
 
@@ -123,19 +124,8 @@ def database(bench: Bench) -> Times:
 
 
 def updates(bench: Bench) -> Times:
-    """Run both programs with updates, one after the other where they share a database."""
+    """Run both programs with updates."""
     return _database(bench, _updates, UPDATES)
-
-
-def _handed_over(bench: Bench, m: Times) -> Investigation:
-    """What a wait costs at the end of each update of the one database."""
-    with_s, without_s = m["one"]
-    each_ms = (with_s - without_s) * 1e3 / (2 * bench.count(UPDATES))
-    return Investigation(
-        "Two clients of one database take turns: who has the lock reads alone, then the other one does. Meanwhile the scheduler"
-        f" waits for the former, {each_ms:.0f} ms for each update, as for any process that has read on at once so far. To the"
-        " kernel their server was one process, whoever it worked for. It is what cooperative anticipation is for (`cas`).",
-    )
 
 
 EXPERIMENTS: tuple[Experiment[Any], ...] = (
@@ -219,20 +209,16 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "ID14",
                 "updates: gain of throughput from anticipation",
                 "0.02, 0.05",
-                # In one database there is one transaction at a time, and nobody to be deceived by.
+                # One database has one server, and nobody to be deceived by.
                 lambda m: [
                     Check(_gain(m["one"]), least(-0.02), "one database"),
                     Check(_gain(m["two"]), least(0), "two"),
                 ],
-                why=_handed_over,
             )
         ],
         {"lab": 60},
         printed=False,
-        notes={
-            "lab": f"as the selections, {SPAN + 1} rows an update; as MySQL's of that day a table is locked, and what is"
-            " written waits for the kernel's write-back"
-        },
+        notes={"lab": f"as the selections, {SPAN + 1} rows an update; what is written waits for the kernel's write-back"},
     ),
     Experiment(
         "iyer-database",
@@ -244,13 +230,16 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         [
             Claim(
                 "ID6",
-                "gain of throughput from anticipation, two databases / one",
+                "gain of throughput from anticipation, two databases less one",
                 "yes",
-                lambda m: [Check(ratio(_gain(m["two"]), _gain(m["one"])), least(1))],
+                lambda m: [Check(_gain(m["two"]) - _gain(m["one"]), least(0))],
             )
         ],
         {"lab": 60},
         printed=False,
-        notes={"lab": f"SQLite for MySQL; a table of {ROWS} rows of 1 kB, {SPAN} successive ones a selection"},
+        notes={
+            "lab": f"SQLite for MySQL; a table of {ROWS} rows of 1 kB, {SPAN} successive ones a selection; a database has one"
+            " server, as to FreeBSD's kernel, which knew nothing of MySQL's threads"
+        },
     ),
 )

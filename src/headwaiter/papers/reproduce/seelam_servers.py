@@ -30,8 +30,8 @@ WEIGHTS = {
 SHARE = 10
 """Ours are a tenth of theirs: files, operations of each thread, and memory."""
 FILES, OPERATIONS, MEMORY_MIB = 100_000 // SHARE, 20_000 // SHARE, 1000 // SHARE
-RUNS = 3
-"""As theirs: they print the mean."""
+RUNS = {"web": 3, "mail": 3, "file": 3, "metadata": 6}
+"""They print the mean of 3. Ours of the metadata server are as far apart as its schedulers are, and take a tenth as long."""
 CACHED_FILES = 2500
 """They fit into memory."""
 Times = Mapping[str, float]
@@ -56,7 +56,7 @@ def _ran(bench: Bench, server: str, files: int, *, cached: bool) -> Mapping[str,
         "WEIGHTS": WEIGHTS[server],
         "CACHED": int(cached),
     }
-    return run_programs(bench, "seelam-servers", DRIVE, SCHEDULERS, given, runs=RUNS)
+    return run_programs(bench, "seelam-servers", DRIVE, SCHEDULERS, given, runs=RUNS[server])
 
 
 def servers(bench: Bench) -> Served:
@@ -76,7 +76,7 @@ def _table(m: Served) -> list[PaperTable]:
     spreads: list[Row] = [[server, SPREADS[server], *of.values()] for server, of in m.spreads.items()]
     return [
         PaperTable("Seconds", ["server", "", *SCHEDULERS], rows),
-        PaperTable(f"Standard deviation / mean of {RUNS} runs", ["server", "paper: below", *SCHEDULERS], spreads),
+        PaperTable("Standard deviation / mean of the runs", ["server", "paper: below", *SCHEDULERS], spreads),
     ]
 
 
@@ -111,7 +111,8 @@ def _alike(_: Bench, m: Served) -> Investigation:
     """The metadata server: how far runs of one scheduler are apart, and how far schedulers are."""
     rows: list[Row] = [[name, seconds, m.spreads["metadata"][name]] for name, seconds in m.times["metadata"].items()]
     return Investigation(
-        f"{RUNS} runs of a tenth of their operations do not decide it: the order changes from one measurement to the next.",
+        f"{RUNS['metadata']} runs of a tenth of their operations do not decide it: runs of one scheduler are as far apart as"
+        " schedulers.",
         PaperTable("The metadata server", ["scheduler", "s", "standard deviation / mean"], rows),
     )
 
@@ -168,7 +169,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 lambda m: [Check(max(of.values()), most(SPREADS[server]), server) for server, of in m.spreads.items()],
             ),
         ],
-        {"lab": 1200},
+        {"lab": 1400},
         notes={
             "lab": f"threads on ext3; a tenth of theirs: {FILES} files, {OPERATIONS} operations a thread, {MEMORY_MIB} MiB of"
             " memory; whole files, and appends of 4 KiB; until all is on the disk"

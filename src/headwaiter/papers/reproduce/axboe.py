@@ -104,7 +104,7 @@ def lab_cases(bench: Bench, workload: str, change: Mapping[str, str] = MappingPr
 
 
 RUNS = 8
-"""Of writers in the lab. Under as they settle into one of two orders and keep it: microseconds decide which."""
+"""The lab runs writers so often. Under as they settle into one of two orders and keep it: microseconds decide which."""
 
 
 def lab_means(bench: Bench, workload: str, change: Mapping[str, str] = MappingProxyType({})) -> Cases:

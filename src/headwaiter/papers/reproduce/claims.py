@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 
 DIGITS = 3
-"""Of a figure that is shown (headwaiter.base.figures). A difference that nobody can see decides nothing."""
+"""A figure is shown with so many (headwaiter.base.figures). A difference that nobody can see decides nothing."""
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ class WaitFigures:
     waits: Mapping[tuple[str, str], Sequence[Anticipation | None]]
     mbps: Mapping[tuple[str, str], Sequence[float]]
     intervals: Mapping[str, Config]
-    """Of the first draw."""
+    """The first draw's."""
     busiest: Mapping[str, Sequence[int]]
-    """By recording of the first draw, of the class that waits most: successes in each millisecond, then failures."""
+    """By recording of the first draw, those of the class that waits most: successes in each millisecond, then failures."""
 
     @property
     def workloads(self) -> Sequence[str]:

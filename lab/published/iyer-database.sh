@@ -20,16 +20,16 @@ server() { sqlite3 /mnt/database$1/db </lab/$2.sql >/tmp/answers$1; }
 
 # The figure $1 is the time until the servers of databases 1 and up have ended; each one's list is $2, and $3.
 served() {
-	local before list server servers="" i=0
+	local before list pid pids="" i=0
 	drop_caches
 	must scatter /dev/$disk 8192 64
 	before=$(clock)
 	for list in $2 $3; do
 		i=$((i + 1))
 		server $i $list &
-		servers="$servers $!"
+		pids="$pids $!"
 	done
-	for server in $servers; do wait $server || return 1; done
+	for pid in $pids; do wait $pid || return 1; done
 	figure "$1" "$(echo "$before $(clock)" | awk '{ print $2 - $1 }')"
 }
 

@@ -37,6 +37,11 @@ class File:
             self._sector.append(sector)
             self.pages += pages
 
+    def know(self) -> None:
+        """Have in memory what is read to open it."""
+        for block, page in self.about:
+            block.cached.setdefault(page, -1)
+
     def sector(self, page: int) -> int:
         """Return the first sector of a page."""
         i = bisect_right(self._first, page) - 1
@@ -127,6 +132,5 @@ class Folder:
     def new_file(self, size_bytes: float) -> File:
         """A file that is made here and now: to look it up, nothing is read."""
         file = self.file(size_bytes, made=True)
-        for block, page in file.about:
-            block.cached.setdefault(page, -1)
+        file.know()
         return file

@@ -59,8 +59,7 @@ def multi_user(p: MultiUser, machine: ModelMachine, files: FileSystem) -> None:
                 folder = files.folder()
             workspace.append(folder.file(size * KIB))
             if rng.integers(100) < p.known_percent:
-                for block, page in workspace[-1].about:
-                    block.cached.setdefault(page, -1)
+                workspace[-1].know()
         machine.start(f"user-{i}", user(workspace))
 
 

@@ -113,7 +113,7 @@ def lab_means(bench: Bench, workload: str, change: Mapping[str, str] = MappingPr
     jobs = {f"{n}-{run}": _alone(text, n, run) for n in CLIENTS for run in range(RUNS)}
     found = run_job_files(bench, jobs, drive(), [of_that_day(name) for name in SCHEDULERS])
     return {
-        (name, n): mean([together(of[f"{n}-{run}"]) for run in range(RUNS)])
+        (name, n): mean_of([together(of[f"{n}-{run}"]) for run in range(RUNS)])
         for name, of in zip(SCHEDULERS, found.values(), strict=True)
         for n in CLIENTS
     }
@@ -125,7 +125,7 @@ def _alone(text: str, n: int, run: int) -> str:
     return f"{head}startdelay=0-100ms\nrandseed={run + 1}\n[clients{n}]\nnumjobs={n}\n"
 
 
-def mean(runs: Sequence[Clients]) -> Clients:
+def mean_of(runs: Sequence[Clients]) -> Clients:
     """Return the mean rates of runs, and the longest I/O of all."""
     rates = [fmean(rate) for rate in zip(*((one.max_mbps, one.min_mbps, one.agg_mbps) for one in runs), strict=True)]
     return Clients(rates[0], rates[1], rates[2], max(one.max_lat_ms for one in runs))

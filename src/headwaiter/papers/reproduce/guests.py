@@ -178,13 +178,15 @@ def run_workload(
     """
     files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
     often = [runs] * len(schedulers) if isinstance(runs, int) else runs
-    named = [_kernel_configured(bench, one) for one, times in zip(schedulers, often, strict=True) for _ in range(times)]
-    given = {"WORKLOADS": name, "SCHEDULERS": " ".join(named)}
+    each = [one for one, times in zip(schedulers, often, strict=True) for _ in range(times)]
+    given = {"WORKLOADS": name, "SCHEDULERS": " ".join(_kernel_configured(bench, one) for one in each)}
     given |= {key: str(value) for key, value in parameters.items()}
     machine = prepared(_machine(bench, "workloads", drive, given), name, max(1, round(1 / bench.scale)), sizes)
     results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
-    found = iter([waited(line) for line in results.decode().splitlines()])
-    return {one: [next(found) for _ in range(times)] for one, times in zip(schedulers, often, strict=True)}
+    found: dict[str, list[Waited]] = {one: [] for one in schedulers}
+    for one, line in zip(each, results.decode().splitlines(), strict=True):
+        found[one].append(waited(line))
+    return found
 
 
 def _kernel_configured(bench: Bench, text: str) -> str:

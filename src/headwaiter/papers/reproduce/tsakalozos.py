@@ -20,7 +20,7 @@ from headwaiter.papers.reproduce.bench import OPTIONS, Bench, ratio
 from headwaiter.papers.reproduce.claims import Band, Check, Claim, Investigation, PaperTable, Row, least, most
 from headwaiter.papers.reproduce.experiment import Chart, Experiment
 from headwaiter.papers.reproduce.guests import run_workload
-from headwaiter.papers.reproduce.wait_figures import BETTER_FORM, FORMS, MADE_FROM, WaitFigures, together
+from headwaiter.papers.reproduce.wait_figures import BETTER_FORM, FORMS, MADE_FROM, WaitFigures, summed
 from headwaiter.papers.was.calibration import Choices, calibrate
 from headwaiter.papers.was.config import HISTORY, Config
 from headwaiter.papers.was.designate import BOUND_US, designate
@@ -128,26 +128,23 @@ def lab_waits(bench: Bench) -> WaitFigures:
     texts = {f"{name}-{seed}": table.show(of.rows()) + "\n" for seed, made in enumerate(draws) for name, (_, of) in made.items()}
     found: dict[tuple[str, str], list[Anticipation | None]] = {}
     rates: dict[tuple[str, str], list[float]] = {}
+    forms = {FORMS[0]: [HEURISTIC], FORMS[1]: [BASE]}
+    forms |= {f"was ({name})": [_in_guest(f"{name}-{seed}") for seed in range(LAB_DRAWS)] for name in MADE_FROM}
+    schedulers = [HEURISTIC, BASE, *map(_in_guest, texts)]
     for name, runs in PLAYED.items():
-        own = {text: f"was{RULES}:config={text}" for text in texts}
-        ran = run_workload(
-            bench, name, DRIVE, [HEURISTIC, BASE, *own.values()], texts, runs=[runs * LAB_DRAWS] * 2 + [runs] * len(own)
-        )
-        for form in FORMS:
-            every = [one for text in _in_lab(form) for one in ran[text]]
+        often = [runs * LAB_DRAWS] * 2 + [runs] * len(texts)
+        ran = run_workload(bench, name, DRIVE, schedulers, texts, runs=often)
+        for form, of_form in forms.items():
+            every = [one for text in of_form for one in ran[text]]
             of_draws = [every[draw * runs : (draw + 1) * runs] for draw in range(LAB_DRAWS)]
-            found[name, form] = [together([one.waits for one in of if one.waits]) for of in of_draws]
+            found[name, form] = [summed([one.waits for one in of if one.waits]) for of in of_draws]
             rates[name, form] = [fmean(one.throughput_mbps for one in of) for of in of_draws]
     return _waits(found, rates, draws[0])
 
 
-def _in_lab(form: str) -> Sequence[str]:
-    """The schedulers of a form, draw after draw."""
-    plain = {FORMS[0]: HEURISTIC, FORMS[1]: BASE}
-    if form in plain:
-        return [plain[form]]
-    recording = form.removeprefix("was (").removesuffix(")")
-    return [f"was{RULES}:config={recording}-{seed}" for seed in range(LAB_DRAWS)]
+def _in_guest(config: str) -> str:
+    """The scheduler with a file of intervals."""
+    return f"was{RULES}:config={config}"
 
 
 def _made(bench: Bench, on: Computer, seed: int) -> dict[str, tuple[Observation, Config]]:

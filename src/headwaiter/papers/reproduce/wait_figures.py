@@ -59,7 +59,7 @@ class WaitFigures:
 
     def found(self, name: str, form: str) -> Anticipation | None:
         """Return what came of the waits of all draws; None if there were none."""
-        return together([one for of, draw in self._draws(name, form) if (one := self.waits[name, of][draw])])
+        return summed([one for of, draw in self._draws(name, form) if (one := self.waits[name, of][draw])])
 
     def of(self, name: str, form: str) -> Anticipation:
         """Return what came of the waits, of which there were some."""
@@ -93,7 +93,7 @@ class WaitFigures:
         return ratio(self.cost(name, BETTER_FORM), self.cost(name, "as-95"))
 
 
-def together(runs: Sequence[Anticipation]) -> Anticipation | None:
+def summed(runs: Sequence[Anticipation]) -> Anticipation | None:
     """Return what came of the waits of all runs."""
     if not runs:
         return None

@@ -14,7 +14,8 @@ from test_lab import _run
 from headwaiter.base.errors import Problem
 from headwaiter.experiments import workloads
 from headwaiter.generated.model_machine import Process
-from headwaiter.lab import script
+from headwaiter.lab import guest, script
+from headwaiter.traces import load
 
 ALL = [*workloads.PLAYED, *workloads.PROGRAMS]
 
@@ -117,18 +118,55 @@ def test_the_first_figure_of_a_scale_is_divided() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"), [({"WORKLOADS": "kva ftp"}, "no workload ftp"), ({"PART": "0"}, "PART=0: must be")]
+    ("given", "message"),
+    [
+        ({"WORKLOADS": "kva ftp"}, "no workload ftp"),
+        ({"PART": "0"}, "PART=0: must be"),
+        *(({"SEED": seed}, f"SEED={seed}: must be") for seed in ("-1", "x", str(1 << 32))),
+    ],
 )
 def test_what_is_asked_for_is_checked_before_a_guest_boots(given: dict[str, str], message: str) -> None:
     with pytest.raises(Problem, match=message):
         workloads.run(script.read("workloads"), None, given, lambda text: None)  # type: ignore[arg-type]
 
 
+def test_draws_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEED draws what is played and the trees anew; the files of each guest come back, recordings beside results."""
+    seen: list[guest.Guest] = []
+
+    def boot(machine: guest.Guest, say: object) -> guest.GuestOutcome:
+        seen.append(machine)
+        name = machine.environment["WORKLOADS"]
+        return guest.GuestOutcome({"results": f"{name}\n".encode(), f"{name}.0.blktrace.0": name.encode()}, [])
+
+    def machine(read: script.Script, on: object, given: dict[str, str], say: object) -> guest.Guest:
+        return guest.Guest(on, "", environment=dict(read.environment(given)))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(workloads, "boot", boot)
+    monkeypatch.setattr(workloads, "guest", machine)
+    names = "kva andrew kernel-compile"
+    for seed in ("0", "0", "7"):
+        given = {"WORKLOADS": names, "PART": "16", "SEED": seed, "RECORD": "1"}
+        found = workloads.run(script.read("workloads"), None, given, lambda text: None)  # type: ignore[arg-type]
+        assert found.files["results"].decode().split() == names.split()
+        assert all(found.files[f"{name}.0.blktrace.0"] == name.encode() for name in names.split())
+    first, again, other = ([machine.files for machine in seen[i : i + 3]] for i in (0, 3, 6))
+    assert first == again and all(one != two for one, two in zip(first, other, strict=True))
+    assert other[0]["/lab/list"] == workloads.record("kva", workloads.scaled("kva", 16), 7)
+
+
 @pytest.mark.thorough
 @pytest.mark.needs("lab")
-def test_all_eight_run_in_a_guest() -> None:
-    """Tiny; one of them also under a scheduler that does not wait."""
-    rows = _run("workloads", "6.12", {"WORKLOADS": "kva", "SCHEDULERS": "mq-deadline hw-as", "PART": "16"})
+def test_all_eight_run_in_a_guest(tmp_path: Path) -> None:
+    """Tiny; one of them also under a scheduler that does not wait, and recorded."""
+    files: dict[str, bytes] = {}
+    given = {"WORKLOADS": "kva", "SCHEDULERS": "mq-deadline hw-as", "PART": "16", "RECORD": "1", "SEED": "3"}
+    rows = _run("workloads", "6.12", given, files)
+    for k, row in enumerate(rows):
+        path = tmp_path / f"kva.{k}.blktrace.0"
+        path.write_bytes(files[f"6.12/{path.name}"])
+        of_recording = float(load(path).sectors.sum()) * 512 / 1e6
+        assert of_recording == pytest.approx(row["elapsed_s"] * row["throughput_MBps"], rel=0.05)
     rows += _run("workloads", "6.12", {"WORKLOADS": " ".join(ALL[1:]), "SCHEDULERS": "hw-as", "PART": "16"})
     assert [row["workload"] for row in rows] == ["kva", *ALL]
     assert [row["scheduler"] for row in rows] == ["mq-deadline", *["hw-as"] * len(ALL)]

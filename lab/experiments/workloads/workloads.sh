@@ -2,14 +2,15 @@
 # The eight workloads of the paper on workload-dependent anticipation: elapsed time, throughput and waits
 # lab: host workloads
 # lab: kernels 6.12
-# lab: programs mkfs.ext4 make bonnie++
+# lab: programs mkfs.ext4 make bonnie++ blktrace
 # lab: tools player scatter
 # lab: memory 1024
-# lab: set DRIVE=barracuda-80g SCHEDULERS="mq-deadline hw-as" PART=1 COMPILE_US=50000 READAHEAD_KIB=128
+# lab: set DRIVE=barracuda-80g SCHEDULERS="mq-deadline hw-as" PART=1 COMPILE_US=50000 READAHEAD_KIB=128 SEED=0 RECORD=""
 # lab: set WORKLOADS="kva cold-boot andrew kernel-compile bonnie multi-user db scientific"
 #
 # WORKLOADS is one name here: each has a guest of its own, which headwaiter/experiments/workloads.py prepares. It says how much smaller
-# they are, too. SCHEDULERS may have settings: NAME:TUNABLE=VALUE. Those of the as family work by the rules of Linux 2.6.12 to
+# they are, too, and draws sizes and places by SEED. With RECORD=1 the disk is recorded: WORKLOAD.K.blktrace.0 under the Kth scheduler,
+# from 0. SCHEDULERS may have settings: NAME:TUNABLE=VALUE. Those of the as family work by the rules of Linux 2.6.12 to
 # 2.6.32, which WAS builds on.
 disk=sda
 workload=$WORKLOADS
@@ -17,14 +18,19 @@ folder=/mnt/$workload
 ahead=
 drive_disk $disk "$DRIVE" 1
 elevator $disk mq-deadline
-must mkfs.ext4 -q -E lazy_itable_init=1,nodiscard -O ^has_journal "/dev/$disk" 8G
+# Files lie at the same places in every guest, so that a recording is of those places.
+must mkfs.ext4 -q -U 11111111-2222-3333-4444-555555555555 -O ^has_journal \
+	-E lazy_itable_init=1,nodiscard,hash_seed=66666666-7777-8888-9999-000000000000 "/dev/$disk" 8G
 # Without read-ahead ext4 reads no inodes ahead, either.
 [ "$READAHEAD_KIB" -gt 0 ] || ahead=,inode_readahead_blks=0
 must mount -t ext4 -o "noinit_itable,relatime$ahead" /dev/$disk /mnt
 must mkdir -p "$folder"
 echo "$READAHEAD_KIB" >/sys/block/$disk/queue/read_ahead_kb
 
-# Makes what the workload finds on the disk, for every scheduler anew.
+# Does the workload only read? Then every scheduler finds the same files.
+reads_only() { [ -e /lab/list ] && ! grep -q '^[xM] ' /lab/list; }
+
+# Makes what the workload finds on the disk.
 prepare() {
 	rm -rf "$folder"
 	mkdir "$folder"
@@ -80,10 +86,29 @@ figures() { for name in $names; do figure $name; done | tr '\n' ' '; }
 sectors() { awk '{ print $3 + $7 }' /sys/block/$disk/stat; }
 clock() { cut -d' ' -f1 /proc/uptime; }
 
+start_blktrace() {
+	must mkdir -p /out
+	blktrace -d /dev/$disk -D /out -o run -b 4096 -n 8 >/out/log 2>&1 &
+	tracer=$!
+	sleep 1
+}
+
+# End it, and send what it has recorded as $1.
+stop_blktrace() {
+	kill -INT $tracer
+	wait $tracer
+	grep -q '(dropped 0)' /out/log || fail "blktrace lost events: $(grep Total /out/log)"
+	send /out/run.blktrace.0 "$1.blktrace.0"
+	rm /out/run.blktrace.0
+}
+
+number=0
 for scheduler in $SCHEDULERS; do
-	say "$scheduler: making its files"
 	elevator $disk mq-deadline
-	prepare
+	if [ "$number" = 0 ] || ! reads_only; then
+		say "$scheduler: making its files"
+		prepare
+	fi
 	drop_caches
 	# The users know their workspaces: inodes and folders are in memory.
 	[ "$workload" != multi-user ] || find "$folder" -exec stat '{}' + >/dev/null
@@ -91,9 +116,12 @@ for scheduler in $SCHEDULERS; do
 	variant $disk "$scheduler"
 	[ ! -e /sys/block/$disk/queue/iosched/cooperation ] || echo 1 >/sys/block/$disk/queue/iosched/cooperation
 	say "$scheduler: $workload"
+	[ -z "$RECORD" ] || start_blktrace
 	before="$(clock) $(sectors) $(figures)"
 	perform || fail "$workload failed"
 	sync
+	[ -z "$RECORD" ] || stop_blktrace "$workload.$number"
+	number=$((number + 1))
 	echo "$before $(clock) $(sectors) $(figures)" | awk -v scheduler="$scheduler" -v workload="$workload" -v names="$names" '{
 		n = NF / 2
 		elapsed = $(n + 1) - $1

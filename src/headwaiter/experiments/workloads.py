@@ -107,11 +107,11 @@ def recorder(into: PlayedRecording) -> type[Process]:
     return Recorder
 
 
-def record(name: str, changed: Mapping[str, float]) -> bytes:
-    """The list of a workload: its files, and what each process does."""
+def record(name: str, changed: Mapping[str, float], seed: int = 0) -> bytes:
+    """The list of a workload, in one of its draws: its files, and what each process does."""
     path = WORKLOADS / f"{name}.toml"
     into = PlayedRecording({}, [])
-    load = generate(path, read_bytes(path), SECTORS, 0, recorder(into), **changed)
+    load = generate(path, read_bytes(path), SECTORS, seed, recorder(into), **changed)
     folders: dict[Any, int] = {}
     lines = []
     for file, number in into.files.items():
@@ -133,9 +133,9 @@ def _shifted(step: str) -> str:
     return f"{what} {int(numbers[0]) + 1}" if what in "sw" else step
 
 
-def andrew_tree(scale: Mapping[str, int]) -> dict[str, bytes]:
+def andrew_tree(scale: Mapping[str, int], seed: int = 0) -> dict[str, bytes]:
     """For each run of each process a tree of small files in five folders."""
-    dice = random.Random(0)
+    dice = random.Random(seed)
     return {
         f"/tree/{process}/{run}/{k % 5}/f{k}.c": b"a line of text\n" * round(140 * dice.lognormvariate(0, 1))
         for process in range(scale["processes"])
@@ -144,9 +144,9 @@ def andrew_tree(scale: Mapping[str, int]) -> dict[str, bytes]:
     }
 
 
-def kernel_tree(scale: Mapping[str, int]) -> dict[str, bytes]:
+def kernel_tree(scale: Mapping[str, int], seed: int = 0) -> dict[str, bytes]:
     """Sources that include headers, most of them the same few, and a makefile."""
-    dice = random.Random(0)
+    dice = random.Random(seed)
 
     def text(lines: float) -> bytes:
         return b"/* words */\n" * round(lines * dice.lognormvariate(0, 1))
@@ -171,27 +171,32 @@ def scaled(name: str, part: int) -> dict[str, Any]:
     return {**scale, first: max(1, scale[first] // part)}
 
 
-def prepared(machine: Guest, name: str, part: int, sizes: Mapping[str, int] = MappingProxyType({})) -> Guest:
+def prepared(machine: Guest, name: str, part: int, sizes: Mapping[str, float] = MappingProxyType({}), seed: int = 0) -> Guest:
     """The guest of one workload: what is played in it, or the tree that its programs work on. `sizes` in place of its own."""
     scale = {**scaled(name, part), **sizes}
     if name in PLAYED:
-        return replace(machine, files=machine.files | {"/lab/list": record(name, scale)})
-    tree = TREES[name](scale) if name in TREES else {}
+        return replace(machine, files=machine.files | {"/lab/list": record(name, scale, seed)})
+    tree = TREES[name](scale, seed) if name in TREES else {}
     environment = {key.upper(): str(value) for key, value in scale.items()}
     return replace(machine, files=machine.files | tree, environment=machine.environment | environment)
 
 
 def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> GuestOutcome:
-    """Run each workload in a guest of its own; their results, one after another."""
+    """Run each workload in a guest of its own; their results, one after another, and what was recorded."""
     environment = script.environment(given)
-    names, part = environment["WORKLOADS"].split(), environment["PART"]
+    names, part, seed = environment["WORKLOADS"].split(), environment["PART"], environment["SEED"]
     for name in names:
         if name not in PLAYED and name not in PROGRAMS:
             raise Problem(f"{script.name}: no workload {shown(name)} (known: {', '.join([*PLAYED, *PROGRAMS])})")
     if not part.isdecimal() or not int(part):
         raise Problem(f"{script.name}: PART={part}: must be a whole number of at least 1")
+    if not seed.isdecimal() or int(seed) >= 1 << 32:
+        raise Problem(f"{script.name}: SEED={seed}: must be a whole number below 2^32")
+    files: dict[str, bytes] = {}
     results = b""
     for name in names:
         machine = guest(script, on, {**given, "WORKLOADS": name}, say)
-        results += boot(prepared(machine, name, int(part)), say).files.get("results", b"")
-    return GuestOutcome({"results": results}, [])
+        found = boot(prepared(machine, name, int(part), seed=int(seed)), say).files
+        results += found.get("results", b"")
+        files |= found
+    return GuestOutcome(files | {"results": results}, [])

@@ -19,8 +19,8 @@ from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import status_line
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.papers.reproduce.archive import check, write
-from headwaiter.papers.reproduce.bench import LEVELS, Bench, Level
-from headwaiter.papers.reproduce.catalogue import EXPERIMENTS, QUICK, at_once, chosen, run_all
+from headwaiter.papers.reproduce.bench import LEVELS, Bench, Level, at_once
+from headwaiter.papers.reproduce.catalogue import EXPERIMENTS, QUICK, chosen, run_all
 from headwaiter.papers.reproduce.claims import PaperTable, Row
 from headwaiter.papers.reproduce.document import document, print_finding, rich_table, summary
 from headwaiter.papers.reproduce.experiment import Experiment

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,11 @@ SCALED = re.compile(r"^(runtime|io_size)=(\d+)(s|k|m|g)\b", re.MULTILINE)
 """Options of a job file that say how long it runs."""
 
 Settings = Mapping[str, Mapping[str, Setting]]
+
+
+def at_once(level: Level) -> int:
+    """Return how many experiments run at the same time: a guest needs one of the host's processors."""
+    return len(os.sched_getaffinity(0)) if level == "lab" else 1
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +19,12 @@ from headwaiter.papers.reproduce import (
     seelam,
     seelam_servers,
     tsakalozos,
+    tsakalozos_programs,
     tsakalozos_rates,
     tsakalozos_slow,
     tsakalozos_unread,
 )
-from headwaiter.papers.reproduce.bench import Bench, Level
+from headwaiter.papers.reproduce.bench import Bench, Level, at_once
 from headwaiter.papers.reproduce.experiment import Experiment, Finding, run
 
 DOCUMENTS = (
@@ -33,6 +33,7 @@ DOCUMENTS = (
     seelam,
     seelam_servers,
     tsakalozos,
+    tsakalozos_programs,
     tsakalozos_rates,
     tsakalozos_slow,
     tsakalozos_unread,
@@ -85,8 +86,3 @@ def run_all(experiments: Sequence[Experiment[Any]], levels: Sequence[Level], ben
         with ThreadPoolExecutor(max_workers=at_once("lab")) as pool:
             found = [finding for finding in pool.map(in_guest, begun) if finding]
         yield from sorted(found, key=lambda finding: in_lab.index(finding.experiment))
-
-
-def at_once(level: Level) -> int:
-    """Return how many experiments run at the same time: a guest needs one of the host's processors."""
-    return len(os.sched_getaffinity(0)) if level == "lab" else 1

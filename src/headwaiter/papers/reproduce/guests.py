@@ -15,12 +15,14 @@ from headwaiter.base.paths import WORKLOADS
 from headwaiter.base.records import fields
 from headwaiter.drives import Profile
 from headwaiter.engine.schedulers import find
+from headwaiter.engine.sim import Load
 from headwaiter.experiments.workloads import prepared
 from headwaiter.lab.guest import Guest, boot
-from headwaiter.lab.host import source_folder
+from headwaiter.lab.host import source_folder, temporary_folder
 from headwaiter.lab.script import guest, named_kernel, read
 from headwaiter.papers.reproduce.bench import Bench
 from headwaiter.study.schema import Anticipation
+from headwaiter.study.workload import Reading, read_workload
 
 KERNEL = "6.12"
 SHARES = {"axboe-rand-read": 0.5, "axboe-reader-writer": 0.5, "iyer-shares": 0.5}
@@ -169,24 +171,51 @@ def run_workload(
     configs: Mapping[str, str] = MappingProxyType({}),
     parameters: Mapping[str, int | str] = MappingProxyType({}),
     runs: int | Sequence[int] = 1,
-    sizes: Mapping[str, int] = MappingProxyType({}),
+    sizes: Mapping[str, float] = MappingProxyType({}),
+    seed: int = 0,
 ) -> dict[str, list[Waited]]:
     """Run one of the eight workloads under each scheduler. A scheduler's text may say config=NAME, of `configs`.
 
-    `runs`: how often, all of them or each. `sizes` are of the workload (headwaiter.experiments.workloads), in place of its own.
-    Problem if the lab cannot run, or a program fails.
+    `runs`: how often, all of them or each. `sizes` are of the workload (headwaiter.experiments.workloads), in place of its own,
+    `seed` is its draw. Problem if the lab cannot run, or a program fails.
     """
     files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
     often = [runs] * len(schedulers) if isinstance(runs, int) else runs
     each = [one for one, times in zip(schedulers, often, strict=True) for _ in range(times)]
     given = {"WORKLOADS": name, "SCHEDULERS": " ".join(_kernel_configured(bench, one) for one in each)}
     given |= {key: str(value) for key, value in parameters.items()}
-    machine = prepared(_machine(bench, "workloads", drive, given), name, max(1, round(1 / bench.scale)), sizes)
+    machine = prepared(_machine(bench, "workloads", drive, given), name, _part(bench), sizes, seed)
     results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
     found: dict[str, list[Waited]] = {one: [] for one in schedulers}
     for one, line in zip(each, results.decode().splitlines(), strict=True):
         found[one].append(waited(line))
     return found
+
+
+def record_workload(
+    bench: Bench,
+    name: str,
+    drive: str,
+    scheduler: str,
+    runs: int = 1,
+    sizes: Mapping[str, float] = MappingProxyType({}),
+    seed: int = 0,
+) -> list[Load]:
+    """One of the eight workloads so often under a scheduler, as blktrace records it in the guest. Problem as run_workload()."""
+    given = {"WORKLOADS": name, "SCHEDULERS": " ".join([kernel_variant(bench, scheduler)] * runs), "RECORD": "1"}
+    found = boot(prepared(_machine(bench, "workloads", drive, given), name, _part(bench), sizes, seed), bench.say).files
+    loads = []
+    with temporary_folder() as folder:
+        for run in range(runs):
+            path = folder / f"{name}.{run}.blktrace.0"
+            path.write_bytes(found[path.name])
+            loads.append(read_workload(path, bench.drive(drive), Reading()).load)
+    return loads
+
+
+def _part(bench: Bench) -> int:
+    """By how much the sizes of workloads are divided."""
+    return max(1, round(1 / bench.scale))
 
 
 def _kernel_configured(bench: Bench, text: str) -> str:

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
-from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Load
 from headwaiter.generated.model_machine import Process
 from headwaiter.papers.reproduce.bench import OPTIONS, Bench, ratio
 from headwaiter.papers.reproduce.claims import Band, Check, Claim, Investigation, PaperTable, Row, least, most
 from headwaiter.papers.reproduce.experiment import Chart, Experiment
 from headwaiter.papers.reproduce.guests import run_workload
-from headwaiter.papers.reproduce.wait_figures import BETTER_FORM, FORMS, MADE_FROM, WaitFigures, summed
+from headwaiter.papers.reproduce.wait_figures import BETTER_FORM, FORMS, MADE_FROM, WaitFigures
 from headwaiter.papers.was.calibration import Choices, calibrate
 from headwaiter.papers.was.config import HISTORY, Config
 from headwaiter.papers.was.designate import BOUND_US, designate
@@ -113,38 +111,7 @@ def waits(
                 result = bench.run(on.drive, of, *settings[form], max_sectors=MAX_SECTORS)
                 found[name, form].append(result.anticipation)
                 rates[name, form].append(result.throughput_mbps)
-    return _waits(found, rates, draws[0])
-
-
-PLAYED = {"kva": 1, "multi-user": 1, "cold-boot": 2, "db": 2}
-"""And how often in each draw: of the others too few waits fail there for T_F/A_S to tell anything."""
-LAB_DRAWS = 3
-
-
-def lab_waits(bench: Bench) -> WaitFigures:
-    """Some of them as programs in the lab. The intervals are made in the simulator, as above; a draw is its recordings."""
-    draws = [_made(bench, FAST, seed) for seed in range(LAB_DRAWS)]
-    table = find("was").tables["config"]
-    texts = {f"{name}-{seed}": table.show(of.rows()) + "\n" for seed, made in enumerate(draws) for name, (_, of) in made.items()}
-    found: dict[tuple[str, str], list[Anticipation | None]] = {}
-    rates: dict[tuple[str, str], list[float]] = {}
-    forms = {FORMS[0]: [HEURISTIC], FORMS[1]: [BASE]}
-    forms |= {f"was ({name})": [_in_guest(f"{name}-{seed}") for seed in range(LAB_DRAWS)] for name in MADE_FROM}
-    schedulers = [HEURISTIC, BASE, *map(_in_guest, texts)]
-    for name, runs in PLAYED.items():
-        often = [runs * LAB_DRAWS] * 2 + [runs] * len(texts)
-        ran = run_workload(bench, name, DRIVE, schedulers, texts, runs=often)
-        for form, of_form in forms.items():
-            every = [one for text in of_form for one in ran[text]]
-            of_draws = [every[draw * runs : (draw + 1) * runs] for draw in range(LAB_DRAWS)]
-            found[name, form] = [summed([one.waits for one in of if one.waits]) for of in of_draws]
-            rates[name, form] = [fmean(one.throughput_mbps for one in of) for of in of_draws]
-    return _waits(found, rates, draws[0])
-
-
-def _in_guest(config: str) -> str:
-    """The scheduler with a file of intervals."""
-    return f"was{RULES}:config={config}"
+    return of_waits(found, rates, draws[0])
 
 
 def _made(bench: Bench, on: Computer, seed: int) -> dict[str, tuple[Observation, Config]]:
@@ -152,7 +119,7 @@ def _made(bench: Bench, on: Computer, seed: int) -> dict[str, tuple[Observation,
     return {name: (one, configured(one)) for name, one in observed.items()}
 
 
-def _waits(
+def of_waits(
     found: Mapping[tuple[str, str], Sequence[Anticipation | None]],
     rates: Mapping[tuple[str, str], Sequence[float]],
     made: Mapping[str, tuple[Observation, Config]],
@@ -382,7 +349,7 @@ def gains(
     return Claim(id_, text, paper, lambda m: [m.gained(name, band)], essential, why, shortest=shortest)
 
 
-_KVA: tuple[Claim[WaitFigures], ...] = (
+KVA: tuple[Claim[WaitFigures], ...] = (
     gains("WA1", "kva", "0.37", most(0.6), True, shortest=WHOLE),
     Claim(
         "WA9",
@@ -408,32 +375,8 @@ _KVA: tuple[Claim[WaitFigures], ...] = (
 )
 
 
-def _shorter(_: Bench, m: WaitFigures) -> Investigation:
-    """Say what becomes of the database's waits, by where intervals come from."""
-    rows: list[Row] = [[form, (a := m.of("db", form)).waits, a.failed, a.cost_ms, m.rate_mbps("db", form)] for form in FORMS]
-    return Investigation(
-        "The intervals are the simulator's, where the same programs think for other times than beside a guest's file system. More"
-        " waits of the database's five processes fail with them than under static 6 ms.",
-        PaperTable("db", ["scheduler", "A", "A_F", "T_F/A_S ms", "MB/s"], rows),
-    )
-
-
-def _elsewhere(_: Bench, m: WaitFigures) -> Investigation:
-    """Cold Boot in the lab: what the intervals of each draw come to."""
-    rows: list[Row] = []
-    for draw in range(LAB_DRAWS):
-        found = [m.waits["cold-boot", form][draw] for form in FORMS[1:]]
-        rows.append([draw + 1, *(one.cost_ms if one else None for one in found)])
-    return Investigation(
-        "The intervals are the simulator's. The paper recorded the machine that was to use them; a guest's Cold Boot reads other"
-        " places at other times, and where its waits are longer there, more of them fail.",
-        PaperTable("Cold Boot in the lab: T_F/A_S, ms", ["draw", *FORMS[1:]], rows),
-    )
-
-
-_COLD_BOOT = gains("WA2", "cold-boot", "0.74", most(0.95), True)
-_COLD_BOOT_IN_LAB = gains("WA2", "cold-boot", "0.74", most(0.95), True, why=_elsewhere)
-_MULTI_USER = gains("WA6", "multi-user", "0.74", most(0.95), True)
+COLD_BOOT = gains("WA2", "cold-boot", "0.74", most(0.95), True)
+MULTI_USER = gains("WA6", "multi-user", "0.74", most(0.95), True)
 BETTER = "the better of the intervals made from Cold Boot and from Andrew's-like"
 SUMS = f"in each of {DRAWS} draws; counts and times are those of all draws"
 
@@ -446,12 +389,12 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         {"sim": waits},
         waits_table,
         [
-            *_KVA,
-            _COLD_BOOT,
+            *KVA,
+            COLD_BOOT,
             gains("WA3", "andrew", "0.99", most(1.02)),
             gains("WA4", "kernel-compile", "0.88", most(1.0), shortest=WHOLE),
             gains("WA5", "bonnie", "0.99", most(1.02), shortest=WHOLE),
-            _MULTI_USER,
+            MULTI_USER,
             gains("WA7", "db", "0.72", most(0.95), True, shortest=WHOLE),
             gains("WA8", "scientific", "0.86", most(0.97), why=_bounds, shortest=WHOLE),
             Claim(
@@ -490,19 +433,6 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         {"sim": 80},
         charts=waits_charts,
         notes={"sim": f"{BETTER}, {SUMS}; generated programs (docs/was-workloads.md)"},
-    ),
-    Experiment(
-        "was-programs",
-        DOCUMENT,
-        "Tables 2, 3, 7 and 8: what came of the waits of programs",
-        DRIVE,
-        {"lab": lab_waits},
-        waits_table,
-        [*_KVA, _COLD_BOOT_IN_LAB, _MULTI_USER, gains("WA30", "db", "0.72", most(0.95), why=_shorter, shortest=WHOLE)],
-        {"lab": 450},
-        charts=waits_charts,
-        notes={"lab": f"{BETTER} in each of {LAB_DRAWS} draws of the simulator; {PROGRAMS}"},
-        whole=("lab",),
     ),
     Experiment(
         "was-readahead",

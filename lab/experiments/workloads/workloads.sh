@@ -120,9 +120,10 @@ for scheduler in $SCHEDULERS; do
 	before="$(clock) $(sectors) $(figures)"
 	perform || fail "$workload failed"
 	sync
+	grown="$before $(clock) $(sectors) $(figures)"
 	[ -z "$RECORD" ] || stop_blktrace "$workload.$number"
 	number=$((number + 1))
-	echo "$before $(clock) $(sectors) $(figures)" | awk -v scheduler="$scheduler" -v workload="$workload" -v names="$names" '{
+	echo "$grown" | awk -v scheduler="$scheduler" -v workload="$workload" -v names="$names" '{
 		n = NF / 2
 		elapsed = $(n + 1) - $1
 		printf "{\"workload\":\"%s\",\"scheduler\":\"%s\",\"elapsed_s\":%.2f,", workload, scheduler, elapsed

@@ -12,7 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from headwaiter.base.parsing import parse_toml
+from headwaiter.base.paths import WORKLOADS
+from headwaiter.base.reading import read_bytes
 from headwaiter.engine.schedulers import find
+from headwaiter.experiments import workloads
 from headwaiter.papers.reproduce.bench import OPTIONS, Bench, at_once, ratio
 from headwaiter.papers.reproduce.claims import Investigation, PaperTable, Row, most
 from headwaiter.papers.reproduce.experiment import Experiment
@@ -49,28 +53,27 @@ LAB_DRAWS = 4
 RECORDED_RUNS = 2
 """One of Andrew's-like would have too few waits."""
 SIZES: Mapping[str, Mapping[str, float]] = {
-    # As in workloads/cold-boot.toml.
-    "cold-boot": {
-        "services": 40,
-        "desktop": 16,
-        "documents": 10,
-        "windows": 8,
-        "libraries": 500,
-        "settings": 40,
-        "pause_s": 1,
-    },
     "andrew": {"runs": 6},
     "multi-user": {"requests": 400},
     "db": {"data_mib": 100, "log_mib": 12, "common_log_mib": 25},
     "kva": {},
 }
-"""Larger than those of `headwaiter lab run workloads`."""
+"""Larger than those of `headwaiter lab run workloads`. Cold Boot is whole."""
+
+
+def sizes_of(name: str) -> Mapping[str, float]:
+    """Return SIZES; of what they lack, those of workloads/NAME.toml that are smaller in the guest."""
+    if name in SIZES:
+        return SIZES[name]
+    path = WORKLOADS / f"{name}.toml"
+    whole = parse_toml(str(path), read_bytes(path))
+    return {key: whole[key] for key in workloads.PLAYED[name]}
 
 
 def recorded(bench: Bench, name: str, seed: int) -> Observation:
     """Return what `as` sees and does on recordings of a guest, when it waits for up to M."""
     waiting = f"{BASE}:antic_expire={MAX_US // 1000}"
-    loads = record_workload(bench, name, DRIVE, waiting, RECORDED_RUNS, SIZES[name], seed)
+    loads = record_workload(bench, name, DRIVE, waiting, RECORDED_RUNS, sizes_of(name), seed)
     return joined([watch(name, bench.drive(DRIVE), of, OPTIONS) for of in loads])
 
 
@@ -85,7 +88,7 @@ def waits(bench: Bench) -> WaitFigures:
     def play(seed: int) -> dict[str, dict[str, list[Waited]]]:
         texts = {name: table.show(config.rows()) + "\n" for name, (_, config) in made[seed].items()}
         each = [*forms.values()]
-        return {name: run_workload(bench, name, DRIVE, each, texts, sizes=SIZES[name], seed=seed) for name in PLAYED}
+        return {name: run_workload(bench, name, DRIVE, each, texts, sizes=sizes_of(name), seed=seed) for name in PLAYED}
 
     with ThreadPoolExecutor(at_once("lab")) as pool:
         observed = pool.map(record, range(LAB_DRAWS))

@@ -15,7 +15,7 @@ from test_lab import _run
 from headwaiter.advice import advice
 from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.experiments import advise as adviser
-from headwaiter.experiments.advise import AROUND_S, Got, Ranked, judged, processes, progress, run
+from headwaiter.experiments.advise import AROUND_S, FASTEST_MIB_S, Got, Ranked, judged, processes, progress, run
 from headwaiter.fio.mixed import RUNTIME_S, mixed_job
 from headwaiter.lab.guest import GuestOutcome
 from headwaiter.lab.script import Script, read
@@ -104,9 +104,9 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
     def boot(booted: Any, say: Any) -> GuestOutcome:
         given["booted"] = booted
-        files = {f"{job}.{name}.fio": fio(*rates) for job in (3, 4) for name, rates in SPEEDS.items()}
-        files |= {f"{job}.{name}.again.fio": fio(*rates) for job in (3, 4) for name, rates in AGAIN.items()}
-        return GuestOutcome(files | {f"{job}.recording": recorded.read_bytes() for job in (3, 4)}, ["line"])
+        files = {f"{job}.{name}.fio": fio(*rates) for job in (3, 4, 7) for name, rates in SPEEDS.items()}
+        files |= {f"{job}.{name}.again.fio": fio(*rates) for job in (3, 4, 7) for name, rates in AGAIN.items()}
+        return GuestOutcome(files | {f"{job}.recording": recorded.read_bytes() for job in (3, 4, 7)}, ["line"])
 
     monkeypatch.setattr(adviser, "guest", lambda *_: machine)
     monkeypatch.setattr("headwaiter.lab.python.pack", lambda machine, lines: given.update(lines=lines))
@@ -156,6 +156,48 @@ def test_what_was_stored_is_ranked_anew(fake: dict[str, Any], tmp_path: Path) ->
 
 
 @pytest.mark.thorough
+def test_recordings_are_ranked_beside_what_was_measured(
+    fake: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the recordings are read then. The rows are the same if the ranks are; those of another rank say what that is worth."""
+    monkeypatch.setitem(SPEEDS, "hw-as", (9.0, 9.0))
+    monkeypatch.setitem(AGAIN, "hw-as", (9.0, 9.0))
+    monkeypatch.setattr(advice, "default_set", lambda: ["none", "mq-deadline", "as"])
+    given = GIVEN | {"RUNS": "2", "SCHEDULERS": "none mq-deadline hw-as"}
+    outcome = run(read("advise"), None, given, lambda text: None)  # type: ignore[arg-type]
+    rows = [json.loads(line) for line in outcome.files["results"].splitlines()]
+    for job in ("3", "4"):
+        (tmp_path / f"{job}.recording").write_bytes(outcome.files[f"{job}.recording"])
+    printed = tmp_path / "advise.json"
+    document = {"schema": "headwaiter-lab/1", "experiment": "advise", "results": [{"kernel": "6.12", **row} for row in rows]}
+    printed.write_text(json.dumps(document))
+    stored = given | {"STORED": str(tmp_path), "MEASURED": str(printed)}
+
+    def again() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in run(read("advise"), None, stored, lambda text: None).files["results"].splitlines()]  # type: ignore[arg-type]
+
+    assert again() == rows
+    monkeypatch.setattr(adviser, "ranked", lambda *_: Ranked({"mq-deadline": 0.0, "none": -9.0, "hw-as": 1.0}, "keep", "none"))
+    *runs, every, own = again()[:5]
+    assert [(row["progress"], row["ahead_percent"]) for row in runs] == [(2.828, -9.0), (1.0, 0.0), (6.364, 1.0)]
+    assert (every["scheduler"], every["best"], every["of_best"]) == ("mq-deadline", "hw-as", 0.157)
+    assert (every["advised_of_best"], own["among"], own["best"], own["of_best"]) == (0.444, "kernel", "none", 0.354)
+    assert (own["again"], own["holds"]) == ("mq-deadline", True)
+    monkeypatch.setattr(adviser, "ranked", lambda *_: Ranked({"mq-deadline": 0.0, "none": 1.0}, "keep", "none"))
+    with pytest.raises(Problem, match="does not rank hw-as"):
+        again()
+    printed.write_text(json.dumps({**document, "results": rows[5:]}))
+    with pytest.raises(Problem, match=r"advise\.json: there is no job 3"):
+        again()
+    for wrong in ("", "[]", '{"results": 1}', '{"results": [], "experiment": "watch"}', '{"results": [3]}'):
+        printed.write_text(wrong)
+        with pytest.raises(Problem, match=r"advise\.json: this is not what"):
+            again()
+    with pytest.raises(Problem, match="MEASURED needs the recordings"):
+        run(read("advise"), None, given | {"MEASURED": str(printed)}, lambda text: None)  # type: ignore[arg-type]
+
+
+@pytest.mark.thorough
 def test_advice_about_the_kernels_own_has_a_row_of_its_own(fake: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where ours ran, too: every machine has the former."""
     monkeypatch.setitem(SPEEDS, "hw-as", (9.0, 9.0))
@@ -197,6 +239,38 @@ def test_wrong_parameters_are_told_before_a_guest_boots(fake: dict[str, Any], wr
     with pytest.raises(Problem, match=why):
         run(read("advise"), None, GIVEN | wrong, lambda text: None)  # type: ignore[arg-type]
     assert "booted" not in fake
+
+
+def _regions(text: str) -> list[dict[str, str]]:
+    return [dict(line.split("=", 1) for line in section.splitlines() if "=" in line) for section in text.split("[p")[1:]]
+
+
+def test_no_sequential_reader_is_through_with_its_file() -> None:
+    """It would read it again from memory, and no scheduler has a part in that. All else is as it was, and on the drive."""
+    mib, longer, shorter = 80 << 10, 0, 0
+    for seed in range(400):
+        jobs = [_regions(mixed_job(seed, mib << 20, 10, unread_mib)) for unread_mib in (0, 3000)]
+        for was, now in zip(*jobs, strict=True):
+            assert {**was, "size": ""} == {**now, "size": ""}
+            size, step, number = int(now["size"][:-1]), int(was.get("offset_increment", "0m")[:-1]), int(was.get("numjobs", 1))
+            assert int(now["offset"][:-1]) + (number - 1) * step + size <= mib and size >= int(was["size"][:-1])
+            if now["direct"] == "0" and now["rw"] in ("read", "rw"):
+                assert size >= 3000 or size == step or int(now["offset"][:-1]) + (number - 1) * step + size == mib
+                longer += was["size"] != now["size"]
+                shorter += size < 3000
+                assert not step or size <= step
+            else:
+                assert was == now
+    assert longer > 100 and shorter > 3
+
+
+@pytest.mark.thorough
+def test_a_reader_has_a_file_for_the_whole_run(fake: dict[str, Any]) -> None:
+    run(read("advise"), None, GIVEN | {"JOBS": "7", "RUNTIME": "20", "RUNS": "2"}, lambda text: None)  # type: ignore[arg-type]
+    files = fake["machine"].files
+    of = [one for name, text in files.items() if name.startswith("/lab/jobs/") for one in _regions(text.decode())]
+    sizes = {one["size"] for one in of if one["direct"] == "0" and one["rw"] in ("read", "rw")}
+    assert sizes == {f"{FASTEST_MIB_S * (20 + AROUND_S)}m"}
 
 
 def test_only_the_runtime_of_a_random_job_can_be_chosen() -> None:

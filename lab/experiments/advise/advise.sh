@@ -6,14 +6,16 @@
 # lab: memory 2048
 # lab: set DRIVE=barracuda-80g DEPTH=1 FIRST=mq-deadline
 # lab: set SCHEDULERS="none mq-deadline kyber bfq bfq:low_latency=0 mq-deadline:fifo_batch=1 hw-as hw-cfq-slice hw-maitre"
-# lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10 RUNS=1 STORED=
+# lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10 RUNS=1 STORED= MEASURED=
 #
 # Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs RUNTIME seconds under each of the schedulers.
 # First it is recorded for as long, under FIRST: its processes go on there when the recording ends, as those of a user do. So advice
 # and what it is held against are of the same seconds. The schedulers have their defaults, unless a name says otherwise
 # (bfq:low_latency=0), and are told nothing of the drive. With RUNS=2 all but the recording happens twice, half a turn of the drive
 # and some of the kernel's timers apart: the second time shows how much of the first is chance. STORED=FOLDER boots nothing: it takes what
-# a run has stored with --files, and ranks that anew.
+# a run has stored with --files, and ranks that anew. With MEASURED=FILE.json, what --json printed, it takes only the recordings from the
+# folder, and from the file what each scheduler gave: so recordings of another run, which are made in a fraction of the time
+# (SCHEDULERS=mq-deadline), are ranked beside it.
 export PYTHONHOME PYTHONPATH
 disk=sda
 drive_disk $disk "$DRIVE" "$DEPTH"

@@ -12,13 +12,14 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headwaiter.advice.advice import advise
 from headwaiter.base.errors import NoRequestsError, Problem
+from headwaiter.base.reading import read_text
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.schedulers import catalogue, find
@@ -44,6 +45,8 @@ TOLD = 0.05
 """Advice that is within this share of the best is right."""
 AROUND_S = 2
 """So much longer a job runs when it is recorded, so that none of its processes ends in the recording."""
+FASTEST_MIB_S = 280
+"""No disk that rotates reads faster."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +82,17 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     for key in ("JOBS", "RUNTIME", "DEPTH"):
         if not all(_NUMBER.fullmatch(word) for word in parameters[key].split()):
             raise Problem(f"{key}={parameters[key]}: expected numbers from 1")
+    if parameters["MEASURED"] and not parameters["STORED"]:
+        raise Problem("MEASURED needs the recordings, in STORED=FOLDER")
     if parameters["STORED"]:
         return _ranked_rows(_stored(Path(parameters["STORED"]), jobs, names, parameters), [], jobs, parameters, say)
     machine = guest(script, on, given, say)
     sectors = open_drive(parameters["DRIVE"]).sectors
+    runtime_s = int(parameters["RUNTIME"])
+    unread_mib = FASTEST_MIB_S * (runtime_s + AROUND_S)
     for job in jobs:
         for name, longer_s in ((job, 0), (f"{job}.recorded", AROUND_S)):
-            text = PREFACE + mixed_job(int(job), sectors * SECTOR_BYTES, longer_s + int(parameters["RUNTIME"]))
+            text = PREFACE + mixed_job(int(job), sectors * SECTOR_BYTES, longer_s + runtime_s, unread_mib)
             machine.files[f"/lab/jobs/{name}.fio"] = text.encode()
     python.pack(machine, _IMPORTS)
     machine.hang_s, machine.limit_s = _HANG_S, _LIMIT_S
@@ -98,8 +105,10 @@ def _stored(folder: Path, jobs: Sequence[str], names: Sequence[str], parameters:
 
     The lab may have been stopped before the second run of the last jobs: they have one.
     """
-    wanted = [f"{job}.recording" for job in jobs] + [f"{job}.{name}.fio" for job in jobs for name in names]
-    if parameters["RUNS"] == "2":
+    wanted = [f"{job}.recording" for job in jobs]
+    if not parameters["MEASURED"]:
+        wanted += [f"{job}.{name}.fio" for job in jobs for name in names]
+    if parameters["RUNS"] == "2" and not parameters["MEASURED"]:
         again = {job: [f"{job}.{name}.again.fio" for name in names] for job in jobs}
         wanted += [name for files in again.values() if all((folder / name).exists() for name in files) for name in files]
     try:
@@ -113,14 +122,35 @@ def _ranked_rows(
 ) -> GuestOutcome:
     """What came back, with the rows that it makes."""
     found = []
+    measured = _measured(Path(parameters["MEASURED"])) if parameters["MEASURED"] else None
     for job in jobs:
         say(f"advise: job {job}")
         try:
-            found += rows_of(job, files, parameters)
+            if measured is None:
+                found += rows_of(job, files, parameters)
+                continue
+            said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
+            if job not in measured:
+                raise Problem(f"{parameters['MEASURED']}: there is no job {job}")
+            found += ranked_anew(measured[job], parameters["FIRST"], said)
         except NoRequestsError:
             say(f"advise: job {job} asked nothing of the disk")
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
     return GuestOutcome(files, console)
+
+
+def _measured(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each job that `lab run advise --json` has printed; Problem if the file is something else."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    try:
+        document = json.loads(read_text(path))
+        for row in document["results"]:
+            found.setdefault(row["job"], []).append({key: value for key, value in row.items() if key != "kernel"})
+        if document["experiment"] != "advise":
+            raise KeyError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Problem(f"{path}: this is not what `headwaiter lab run advise --json` prints") from None
+    return found
 
 
 def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -137,8 +167,7 @@ def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str])
     ]
     said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
     found = judged(job, runs[0], first, said, *runs[1:])
-    models = {one for one in catalogue() if find(one).is_model}
-    own = [name for name in names if name.partition(":")[0] in models]
+    own = [name for name in names if _is_kernels(name)]
     if first in own and 1 < len(own) < len(names):
         some = [{name: run[name] for name in own} for run in runs]
         found.append(judged(job, some[0], first, said, *some[1:])[-1] | {"among": "kernel"})
@@ -197,8 +226,7 @@ def judged(
     best; `advised_of_best` the same of the one that the advice leaves in force; `again_of_best` the same of the one that is best
     in `again`, a second run. `holds`: the first place is within TOLD of the best, or the second run knows no better.
     """
-    if missing := [name for name in got if name not in said.ahead_percent]:
-        raise Problem(f"advise does not rank {', '.join(missing)}")
+    _check_ranked(got, said)
     paces = {name: progress(each, got[first]) for name, each in got.items()}
     rows: list[dict[str, Any]] = [
         {
@@ -212,6 +240,35 @@ def judged(
         }
         for name, each in got.items()
     ]
+    advice, share = _advice(job, paces, first, said)
+    if again is not None:
+        second = {name: progress(each, again[first]) for name, each in again.items()}
+        known = max(second, key=lambda name: second[name])
+        advice |= {"again": known, "again_of_best": share[known]}
+    return [*rows, advice | {"holds": _holds(advice)}]
+
+
+def ranked_anew(rows: Sequence[Mapping[str, Any]], first: str, said: Ranked) -> list[dict[str, Any]]:
+    """The rows of a job, with what `advise` says now of a recording of it: what each scheduler gave stays as it was measured."""
+    paces = {row["scheduler"]: row["progress"] for row in rows if row["what"] == "run"}
+    _check_ranked(paces, said)
+    found = [{**row, "ahead_percent": round(said.ahead_percent[row["scheduler"]], 1)} for row in rows if row["what"] == "run"]
+    for row in rows:
+        if row["what"] == "advice":
+            some = {name: pace for name, pace in paces.items() if row["among"] == "all" or _is_kernels(name)}
+            advice = _advice(row["job"], some, first, said)[0] | {"among": row["among"]}
+            advice |= {key: row[key] for key in ("again", "again_of_best") if key in row}
+            found.append(advice | {"holds": _holds(advice)})
+    return found
+
+
+def _check_ranked(names: Iterable[str], said: Ranked) -> None:
+    if missing := [name for name in names if name not in said.ahead_percent]:
+        raise Problem(f"advise does not rank {', '.join(missing)}")
+
+
+def _advice(job: str, paces: Mapping[str, float], first: str, said: Ranked) -> tuple[dict[str, Any], dict[str, float]]:
+    """The row about advise's first place among these, and the progress under each as a share of that under the best."""
     best = max(paces, key=lambda name: paces[name])
     place = max(paces, key=lambda name: said.ahead_percent[name])
     # Where nothing is ahead of what is in force, that stays.
@@ -222,10 +279,15 @@ def judged(
     # The advice may be one of those that did not run.
     if said.advised in share:
         advice |= {"advised": said.advised, "advised_of_best": share[said.advised]}
-    holds = share[place] >= 1 - TOLD
-    if again is not None:
-        second = {name: progress(each, again[first]) for name, each in again.items()}
-        known = max(second, key=lambda name: second[name])
-        advice |= {"again": known, "again_of_best": share[known]}
-        holds = holds or share[known] <= share[place]
-    return [*rows, advice | {"holds": holds}]
+    return advice, share
+
+
+def _holds(advice: Mapping[str, Any]) -> bool:
+    """Whether the first place is within TOLD of the best, or the second run knows no better."""
+    return advice["of_best"] >= 1 - TOLD or ("again" in advice and advice["again_of_best"] <= advice["of_best"])
+
+
+def _is_kernels(variant: str) -> bool:
+    """Whether every kernel has it: a model of one of its own schedulers, with or without settings."""
+    name = variant.partition(":")[0]
+    return name in catalogue() and find(name).is_model

@@ -6,7 +6,9 @@ cache, one I/O at a time or several, with and without think time, near each othe
 
 Limits keep a comparison meaningful. Writers through the page cache call fsync or are paced: otherwise they copy into memory
 as fast as the processor can, and the disk sees nothing of it before the run is over. And processes that go through the page
-cache have large regions of their own, because the simulator's cache remembers little of what was read (docs/fio.md).
+cache have large regions of their own, because the simulator's cache remembers little of what was read (docs/fio.md). In a long
+run a sequential reader would still be through with its region, and read it again from memory, faster than any disk: that tells
+nothing of schedulers.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ REGIONS_MIB = (8, 16, 64, 256, 1024, 4096)
 BUFFERED_REGIONS_MIB = (1024, 4096)
 
 
-def mixed_job(seed: int, drive_bytes: int, runtime_s: int = RUNTIME_S) -> str:
-    """The text of a fio job file for a disk of so many bytes; the same seed and size, the same processes."""
+def mixed_job(seed: int, drive_bytes: int, runtime_s: int = RUNTIME_S, unread_mib: int = 0) -> str:
+    """The text of a fio job file for a disk of so many bytes; the same seed and size, the same processes.
+
+    unread_mib: the least region of a sequential reader through the page cache, if the disk or the next region does not end it.
+    """
     dice = random.Random(f"headwaiter mixed job {seed}")
     processes = dice.choice((1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 12))
     # All close together, or anywhere.
@@ -34,7 +39,7 @@ def mixed_job(seed: int, drive_bytes: int, runtime_s: int = RUNTIME_S) -> str:
     number = 0
     while number < processes:
         alike = min(processes - number, dice.choice((1, 1, 1, 2, 4)))
-        lines += ["", f"[p{number}]", *_process(dice, drive_bytes, alike, origin, spread, places)]
+        lines += ["", f"[p{number}]", *_process(dice, drive_bytes, alike, origin, spread, places, unread_mib)]
         if alike > 1:
             lines.append(f"numjobs={alike}")
         number += alike
@@ -42,7 +47,13 @@ def mixed_job(seed: int, drive_bytes: int, runtime_s: int = RUNTIME_S) -> str:
 
 
 def _process(
-    dice: random.Random, drive_bytes: int, alike: int, origin: float, spread: float, places: list[tuple[int, int]]
+    dice: random.Random,
+    drive_bytes: int,
+    alike: int,
+    origin: float,
+    spread: float,
+    places: list[tuple[int, int]],
+    unread_mib: int,
 ) -> list[str]:
     """The options of a process, or of several that are alike."""
     rw = dice.choices(("read", "randread", "write", "randwrite", "rw", "randrw"), (36, 28, 10, 10, 6, 10))[0]
@@ -66,11 +77,16 @@ def _process(
         offset_mib = int((origin + dice.random() * spread) * room_mib)
         if direct:
             places.append((offset_mib, region_mib))
-    out += [f"offset={offset_mib}m", f"size={region_mib}m"]
     rest_mib = drive_bytes // MIB - offset_mib - region_mib * alike
+    steps = []
+    end_mib = drive_bytes // MIB - offset_mib
     if apart and rest_mib >= 0:
         step_mib = region_mib + int(dice.random() * rest_mib / alike)
-        out.append(f"offset_increment={step_mib}m")
+        steps = [f"offset_increment={step_mib}m"]
+        end_mib = step_mib  # the last has more
+    if not direct and rw in ("read", "rw"):
+        region_mib = max(region_mib, min(unread_mib, end_mib))
+    out += [f"offset={offset_mib}m", f"size={region_mib}m", *steps]
     if dice.random() < 0.4:
         out.append(f"thinktime={round(10 ** dice.uniform(1.5, 5.2))}")
         if dice.random() < 0.3:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Job files, or the bundled ones of `regret`, run under a scheduler on a bundled drive, for tests of what each job gets."""
+"""Job files, or the bundled ones of `regret`: what each job gets under a scheduler on a bundled drive, and its options."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def run_jobs(folder: Path, scheduler: str, drive: str, *jobs: str, positions: bo
 
 def run_regret(name: str, drive: str, scheduler: str = "maitre", *, positions: bool = False) -> Result:
     return headwaiter.run(REGRET / name, scheduler, drive, runs=0, positions=positions).result
+
+
+def options_of(text: str) -> list[dict[str, str]]:
+    """The options of each section [pN] of a random job file."""
+    return [dict(line.split("=", 1) for line in section.splitlines() if "=" in line) for section in text.split("[p")[1:]]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from command import run
 from handmade import Row, latencies_of, printed, tallies_of
+from jobload import options_of
 
 from headwaiter.cli import lab
 from headwaiter.engine.processor import MEASURED
@@ -323,11 +324,10 @@ def test_random_jobs_stay_on_the_drive_and_do_a_block_a_second() -> None:
     """On a drive that holds their largest regions twelve times."""
     mib, several, paced = 12 * 4096 + 7, 0, 0
     for seed in range(400):
-        for section in mixed_job(seed, mib << 20).split("[p")[1:]:
-            options = dict(line.split("=", 1) for line in section.splitlines() if "=" in line)
+        for options in options_of(mixed_job(seed, mib << 20)):
             number, size = int(options.get("numjobs", 1)), int(options["size"].removesuffix("m"))
             step = int(options.get("offset_increment", "0m").removesuffix("m"))
-            assert int(options["offset"].removesuffix("m")) + (number - 1) * step + size <= mib, (seed, section)
+            assert int(options["offset"].removesuffix("m")) + (number - 1) * step + size <= mib, (seed, options)
             several += number > 1 and step > 0
             if "rate" in options:
                 assert int(options["rate"]) >= int(options["bs"].removesuffix("k")) << 10

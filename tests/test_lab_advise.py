@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jobload import options_of
 from recordings import readers, record
 from test_lab import _run
 
@@ -169,12 +170,14 @@ def test_recordings_are_ranked_beside_what_was_measured(
     for job in ("3", "4"):
         (tmp_path / f"{job}.recording").write_bytes(outcome.files[f"{job}.recording"])
     printed = tmp_path / "advise.json"
-    document = {"schema": "headwaiter-lab/1", "experiment": "advise", "results": [{"kernel": "6.12", **row} for row in rows]}
+    twice = [{"kernel": name, **row} for name in ("6.12", "6.1") for row in rows]
+    document = {"schema": "headwaiter-lab/1", "experiment": "advise", "results": twice}
     printed.write_text(json.dumps(document))
     stored = given | {"STORED": str(tmp_path), "MEASURED": str(printed)}
 
     def again() -> list[dict[str, Any]]:
-        return [json.loads(line) for line in run(read("advise"), None, stored, lambda text: None).files["results"].splitlines()]  # type: ignore[arg-type]
+        outcome = run(read("advise"), SimpleNamespace(name="6.12"), stored, lambda text: None)  # type: ignore[arg-type]
+        return [json.loads(line) for line in outcome.files["results"].splitlines()]
 
     assert again() == rows
     monkeypatch.setattr(adviser, "ranked", lambda *_: Ranked({"mq-deadline": 0.0, "none": -9.0, "hw-as": 1.0}, "keep", "none"))
@@ -186,10 +189,16 @@ def test_recordings_are_ranked_beside_what_was_measured(
     monkeypatch.setattr(adviser, "ranked", lambda *_: Ranked({"mq-deadline": 0.0, "none": 1.0}, "keep", "none"))
     with pytest.raises(Problem, match="does not rank hw-as"):
         again()
-    printed.write_text(json.dumps({**document, "results": rows[5:]}))
+    monkeypatch.setattr(adviser, "ranked", lambda *_: Ranked({"mq-deadline": 0.0, "none": 1.0, "hw-as": 1.0}, "keep", "none"))
+    with pytest.raises(Problem, match="job 3 was not measured under FIRST=hw-as"):
+        run(read("advise"), SimpleNamespace(name="6.12"), stored | {"FIRST": "hw-as"}, lambda text: None)  # type: ignore[arg-type]
+    printed.write_text(json.dumps({**document, "results": [{"kernel": "6.12", **row} for row in rows[5:]]}))
     with pytest.raises(Problem, match=r"advise\.json: there is no job 3"):
         again()
-    for wrong in ("", "[]", '{"results": 1}', '{"results": [], "experiment": "watch"}', '{"results": [3]}'):
+    row = twice[0]
+    lacking = [{k: v for k, v in row.items() if k != key} for key in ("progress", "kernel")]
+    odd = [json.dumps({**document, "results": [one]}) for one in ({**row, "what": "x"}, {**row, "job": [3]}, *lacking)]
+    for wrong in ("", "[]", '{"results": 1}', '{"results": [], "experiment": "watch"}', '{"results": [3]}', *odd):
         printed.write_text(wrong)
         with pytest.raises(Problem, match=r"advise\.json: this is not what"):
             again()
@@ -241,15 +250,11 @@ def test_wrong_parameters_are_told_before_a_guest_boots(fake: dict[str, Any], wr
     assert "booted" not in fake
 
 
-def _regions(text: str) -> list[dict[str, str]]:
-    return [dict(line.split("=", 1) for line in section.splitlines() if "=" in line) for section in text.split("[p")[1:]]
-
-
 def test_no_sequential_reader_is_through_with_its_file() -> None:
     """It would read it again from memory, and no scheduler has a part in that. All else is as it was, and on the drive."""
     mib, longer, shorter = 80 << 10, 0, 0
     for seed in range(400):
-        jobs = [_regions(mixed_job(seed, mib << 20, 10, unread_mib)) for unread_mib in (0, 3000)]
+        jobs = [options_of(mixed_job(seed, mib << 20, 10, unread_mib)) for unread_mib in (0, 3000)]
         for was, now in zip(*jobs, strict=True):
             assert {**was, "size": ""} == {**now, "size": ""}
             size, step, number = int(now["size"][:-1]), int(was.get("offset_increment", "0m")[:-1]), int(was.get("numjobs", 1))
@@ -268,7 +273,7 @@ def test_no_sequential_reader_is_through_with_its_file() -> None:
 def test_a_reader_has_a_file_for_the_whole_run(fake: dict[str, Any]) -> None:
     run(read("advise"), None, GIVEN | {"JOBS": "7", "RUNTIME": "20", "RUNS": "2"}, lambda text: None)  # type: ignore[arg-type]
     files = fake["machine"].files
-    of = [one for name, text in files.items() if name.startswith("/lab/jobs/") for one in _regions(text.decode())]
+    of = [one for name, text in files.items() if name.startswith("/lab/jobs/") for one in options_of(text.decode())]
     sizes = {one["size"] for one in of if one["direct"] == "0" and one["rw"] in ("read", "rw")}
     assert sizes == {f"{FASTEST_MIB_S * (20 + AROUND_S)}m"}
 

@@ -46,7 +46,9 @@ TOLD = 0.05
 AROUND_S = 2
 """So much longer a job runs when it is recorded, so that none of its processes ends in the recording."""
 FASTEST_MIB_S = 280
-"""No disk that rotates reads faster."""
+"""No disk with one set of heads reads faster."""
+_COLUMNS = {"run": {"kernel", "job", "scheduler", "progress"}, "advice": {"kernel", "job", "among"}}
+"""What the rows of an earlier run have at least, by what they are about."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     if parameters["MEASURED"] and not parameters["STORED"]:
         raise Problem("MEASURED needs the recordings, in STORED=FOLDER")
     if parameters["STORED"]:
-        return _ranked_rows(_stored(Path(parameters["STORED"]), jobs, names, parameters), [], jobs, parameters, say)
+        measured = _measured(Path(parameters["MEASURED"]), on.name) if parameters["MEASURED"] else None
+        return _ranked_rows(_stored(Path(parameters["STORED"]), jobs, names, parameters), [], jobs, parameters, say, measured)
     machine = guest(script, on, given, say)
     sectors = open_drive(parameters["DRIVE"]).sectors
     runtime_s = int(parameters["RUNTIME"])
@@ -108,9 +111,9 @@ def _stored(folder: Path, jobs: Sequence[str], names: Sequence[str], parameters:
     wanted = [f"{job}.recording" for job in jobs]
     if not parameters["MEASURED"]:
         wanted += [f"{job}.{name}.fio" for job in jobs for name in names]
-    if parameters["RUNS"] == "2" and not parameters["MEASURED"]:
-        again = {job: [f"{job}.{name}.again.fio" for name in names] for job in jobs}
-        wanted += [name for files in again.values() if all((folder / name).exists() for name in files) for name in files]
+        if parameters["RUNS"] == "2":
+            again = {job: [f"{job}.{name}.again.fio" for name in names] for job in jobs}
+            wanted += [name for files in again.values() if all((folder / name).exists() for name in files) for name in files]
     try:
         return {name: (folder / name).read_bytes() for name in wanted}
     except OSError as error:
@@ -118,46 +121,54 @@ def _stored(folder: Path, jobs: Sequence[str], names: Sequence[str], parameters:
 
 
 def _ranked_rows(
-    files: dict[str, bytes], console: list[str], jobs: Sequence[str], parameters: Mapping[str, str], say: Progress
+    files: dict[str, bytes],
+    console: list[str],
+    jobs: Sequence[str],
+    parameters: Mapping[str, str],
+    say: Progress,
+    measured: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> GuestOutcome:
-    """What came back, with the rows that it makes."""
+    """What came back, with the rows that it makes, or that those of an earlier run become."""
     found = []
-    measured = _measured(Path(parameters["MEASURED"])) if parameters["MEASURED"] else None
     for job in jobs:
         say(f"advise: job {job}")
         try:
-            if measured is None:
-                found += rows_of(job, files, parameters)
-                continue
             said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
-            if job not in measured:
-                raise Problem(f"{parameters['MEASURED']}: there is no job {job}")
-            found += ranked_anew(measured[job], parameters["FIRST"], said)
         except NoRequestsError:
             say(f"advise: job {job} asked nothing of the disk")
+            continue
+        if measured is None:
+            found += rows_of(job, files, parameters, said)
+        elif job in measured:
+            found += ranked_anew(measured[job], parameters["FIRST"], said)
+        else:
+            raise Problem(f"{parameters['MEASURED']}: there is no job {job} of this kernel")
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
     return GuestOutcome(files, console)
 
 
-def _measured(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each job that `lab run advise --json` has printed; Problem if the file is something else."""
+def _measured(path: Path, kernel: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each job under one kernel that `lab run advise --json` has printed; Problem if the file is something else."""
     found: dict[str, list[dict[str, Any]]] = {}
     try:
         document = json.loads(read_text(path))
-        for row in document["results"]:
-            found.setdefault(row["job"], []).append({key: value for key, value in row.items() if key != "kernel"})
         if document["experiment"] != "advise":
             raise KeyError
-    except (ValueError, KeyError, TypeError, RecursionError):
+        for row in document["results"]:
+            if not row.keys() >= _COLUMNS[row["what"]]:
+                raise KeyError
+            if row["kernel"] == kernel:
+                found.setdefault(row["job"], []).append({key: value for key, value in row.items() if key != "kernel"})
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise Problem(f"{path}: this is not what `headwaiter lab run advise --json` prints") from None
     return found
 
 
-def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The rows of a job, from what the guest has sent of it: see judged().
+def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str], said: Ranked) -> list[dict[str, Any]]:
+    """The rows of a job, from what the guest has sent of it, and `advise` has said: see judged().
 
     Where both the kernel's own schedulers and ours ran, a second row of advice is about the former alone: about what every
-    machine has. NoRequestsError if its recording is empty.
+    machine has.
     """
     names, first = parameters["SCHEDULERS"].split(), parameters["FIRST"]
     runs = [
@@ -165,7 +176,6 @@ def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str])
         for run in ("", ".again")[: int(parameters["RUNS"])]
         if f"{job}.{first}{run}.fio" in files
     ]
-    said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
     found = judged(job, runs[0], first, said, *runs[1:])
     own = [name for name in names if _is_kernels(name)]
     if first in own and 1 < len(own) < len(names):
@@ -256,6 +266,8 @@ def ranked_anew(rows: Sequence[Mapping[str, Any]], first: str, said: Ranked) -> 
     for row in rows:
         if row["what"] == "advice":
             some = {name: pace for name, pace in paces.items() if row["among"] == "all" or _is_kernels(name)}
+            if first not in some:
+                raise Problem(f"job {row['job']} was not measured under FIRST={first}")
             advice = _advice(row["job"], some, first, said)[0] | {"among": row["among"]}
             advice |= {key: row[key] for key in ("again", "again_of_best") if key in row}
             found.append(advice | {"holds": _holds(advice)})

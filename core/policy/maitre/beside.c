@@ -16,14 +16,43 @@
 
 #define SPAN_MOST   (32u * 2048) /* sectors of one flow that a cache may hold */
 #define SPAN_TIMES  2u		 /* who has moved them so often has come back to them */
+#define STREWN	    32u		 /* requests here and there in it: their next is one of them */
+#define STEADY	    64u		 /* requests, of which some were always there */
 #define QUICK_ROW   16u		 /* quick requests in a row */
 #define QUICK_SHIFT 3		 /* of the mean positioning: what is done within that took no way */
-#define MISSES_MOST 12u		 /* each doubles the row */
+#define MISSES_MOST 3u		 /* each doubles the row */
 #define SHARE	    4u		 /* of the drive's commands, one in so many */
 
 static u64 span(const struct mt_flow *f)
 {
 	return f->high - f->low;
+}
+
+/*
+ * Who waits before it writes on waits for a flush, which leaves nothing in the cache. Who always has a
+ * request under way waits for none.
+ */
+static bool leaves_nothing(const struct mt_flow *f)
+{
+	return f->e.commits && !mt_at_once(&f->e.habit) && f->row < STEADY;
+}
+
+/*
+ * What it takes to bring all data of @f into the drive's cache, if it has stayed within so little that it
+ * comes back to them; else 0. Turns of that length let it do so, whatever the ways: cut short, it would have
+ * to begin anew each time, for the others' data take their place meanwhile. A program that begins may stay
+ * within little, but reads each place once; and of an array's arms another is free for it.
+ */
+u64 mt_span_ns(const struct mt_device *d, const struct mt_flow *f)
+{
+	u64 sectors = span(f);
+
+	if (d->q.dev.depth < SHARE || d->q.dev.arms > 1 || sectors > SPAN_MOST ||
+	    leaves_nothing(f) || mt_starts(d, &f->e))
+		return 0;
+	if (f->moved <= sectors + sectors / 8 && f->strewn < STREWN)
+		return 0;
+	return mt_stream_ns(d, sectors + sectors / 4) + d->mean_ns;
 }
 
 /* @rq of @f has come. */
@@ -35,18 +64,21 @@ void mt_span_seen(struct mt_flow *f, const struct hw_request *rq)
 		f->low = rq->sector;
 		f->high = hw_end(rq);
 		f->moved = 0;
+		f->strewn = 0;
 		f->quick = 0;
 	}
 	f->moved += rq->sectors;
+	if (rq->sector != f->placed_end)
+		f->strewn++;
 }
 
 /* Do @f's requests go beside those of others? Groups have their shares by turns. */
 bool mt_beside(const struct mt_device *d, const struct mt_flow *f)
 {
-	if (d->q.dev.depth < SHARE || f->quick < QUICK_ROW << f->misses || d->serving == &f->e)
+	if (d->q.dev.depth < SHARE || f->quick < QUICK_ROW << f->misses || d->serving == &f->e ||
+	    (d->serving == f->home && f->home->kind == MT_COMPANY))
 		return false;
-	/* Who waits before it writes on waits for a flush, which leaves nothing in the cache. */
-	if (f->e.commits && !mt_at_once(&f->e.habit))
+	if (leaves_nothing(f))
 		return false;
 	return f->task && f->e.in == &d->root && f->e.class == MT_BEST_EFFORT;
 }

@@ -93,6 +93,25 @@ static u64 owed_ns(const struct mt_device *d, const struct mt_request *r)
 }
 
 /*
+ * No more of @ns than @f may still owe for this turn. Who stays within a little writes the same places
+ * again, or others next to them: in the end the device goes over all of it once.
+ */
+static u64 at_most_once(const struct mt_device *d, struct mt_flow *f, u64 ns)
+{
+	u64 most = mt_span_ns(d, f), turn_ns = f->e.in->turn_ns;
+
+	if (!most)
+		return ns;
+	if (f->owes_since_ns != turn_ns) {
+		f->owes_since_ns = turn_ns;
+		f->owes_ns = 0;
+	}
+	ns = min(ns, most - min(most, f->owes_ns));
+	f->owes_ns += ns;
+	return ns;
+}
+
+/*
  * @r, a write that is waited for, is done. If that was much quicker than the way to it, the device has
  * put off the way.
  */
@@ -102,7 +121,7 @@ void mt_wrote(struct mt_device *d, const struct mt_request *r)
 	u64 took = d->now - max(r->s.rq.dispatch_ns, d->landed_ns);
 
 	d->wrote = r->flow;
-	d->wrote_ns = took * PUT_OFF < way ? way - took : 0;
+	d->wrote_ns = took * PUT_OFF < way ? at_most_once(d, r->flow, way - took) : 0;
 	if (d->wrote_ns)
 		pay(d, d->wrote, d->wrote_ns);
 }

@@ -8,6 +8,7 @@
 
 #define LITTLE	      8u  /* times less for its data than for the way: a record of a log */
 #define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
+#define GATHER_MOST   16u /* flows that join another when its turn begins */
 #define REQUESTS_MOST (1u << 30)
 
 /* --- insertion --- */
@@ -25,15 +26,6 @@ static u32 weight_of(const struct hw_task *task, u16 ioprio)
 		return task->share * MT_WEIGHT;
 	return HW_IOPRIO_CLASS(ioprio) == HW_IOPRIO_NONE ? MT_WEIGHT :
 							   (8 - HW_IOPRIO_LEVEL(ioprio)) * 25;
-}
-
-/* What the flow lends the pool: its weight, while it has requests there. */
-static void lend(struct mt_device *d, struct mt_flow *f, bool active)
-{
-	u32 weight = active && f->home->kind == MT_POOL ? f->e.weight : 0;
-
-	f->e.in->pool[f->e.class].weight += weight - f->lent;
-	f->lent = weight;
 }
 
 static void count_stream(struct mt_device *d, struct mt_flow *f, bool streams)
@@ -73,9 +65,11 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct mt
 		f->heaps = f->heap > 1;
 		f->heap = 0;
 		f->row = 0;
+		f->most = 0;
 	}
 	f->row = min(f->row + 1, REQUESTS_MOST);
 	f->heap = max(f->heap, f->queued + 1);
+	f->most = max(f->most, f->queued + f->flying + 1);
 	f->requests = min(f->requests + 1, REQUESTS_MOST);
 	if (!f->queued || f->requests % SETTLE_EVERY == 0)
 		mt_settle(d, f);
@@ -133,13 +127,14 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 		mt_join(d, f, g);
 	r->onward = f->requests && mt_ahead(f->placed_end, rq->sector);
 	flow_arrives(d, f, r);
-	if (f->home->kind == MT_POOL && f->home->thinking) {
+	if (f->home->kind != MT_FLOW && f->home->thinking) {
 		mt_learn(&f->home->habit, d->now - f->home->emptied_ns);
 		f->home->thinking = false;
 	}
 	f->queued++;
 	list_add_tail(&r->mine, &f->queue);
-	lend(d, f, true);
+	mt_company_seen(f);
+	mt_lend(f, true);
 	mt_enqueue(d, f->home, r);
 }
 
@@ -173,6 +168,22 @@ static void turn_over(struct mt_device *d, struct mt_entity *c)
 		mt_settle(d, mt_flow_of(c));
 }
 
+/* A turn begins: those who are next, and at its place, have it together. */
+static void gather(struct mt_device *d)
+{
+	struct mt_entity *e;
+	u32 i;
+
+	for (i = 0; i < GATHER_MOST; i++) {
+		e = mt_least(d->serving->in);
+		if (!e || e->kind != MT_FLOW || !mt_meets(d, mt_flow_of(e)))
+			return;
+		mt_settle(d, mt_flow_of(e));
+		if (mt_flow_of(e)->home == e)
+			return;
+	}
+}
+
 /* Who is to be served now, or NULL: nobody yet. */
 static struct mt_entity *choose(struct mt_device *d)
 {
@@ -204,20 +215,30 @@ static struct mt_entity *choose(struct mt_device *d)
 	mt_serve(d, e);
 	if (c && c != e)
 		turn_over(d, c);
-	return e;
+	if (c != e)
+		gather(d);
+	return d->serving;
+}
+
+/* Who goes on by @r, a flow's: itself, or those whom it keeps company. */
+static struct mt_entity *going(const struct mt_request *r)
+{
+	return r->home && r->home->kind == MT_COMPANY ? r->home : &r->flow->e;
 }
 
 static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 {
 	struct hw_request *rq = &r->s.rq;
+	const struct mt_entity *who;
 
 	r->alone = mt_empty(d);
 	r->distance = hw_apart(rq->sector, d->head);
 	r->after_write = d->wrote_last && rq->op == HW_READ;
 	d->wrote_last = r->flow && rq->op != HW_READ;
 	d->head = hw_end(rq);
-	r->enters = r->flow && d->last != r->flow;
-	d->last = r->flow;
+	who = r->flow ? going(r) : NULL;
+	r->enters = who && d->last != who;
+	d->last = who;
 	return rq;
 }
 
@@ -296,7 +317,7 @@ static void flow_less(struct mt_device *d, struct mt_flow *f)
 	f->e.in->flows--;
 	count_stream(d, f, false);
 	mt_apart(f, false);
-	lend(d, f, false);
+	mt_lend(f, false);
 }
 
 static void emptied(struct mt_device *d, struct mt_entity *e)
@@ -328,7 +349,7 @@ static void learn(struct mt_device *d, const struct mt_request *r)
 	if (!d->q.dev.positions.nr && r->s.rq.op == HW_READ)
 		mt_position_learn(d, r, ns);
 	if (r->enters)
-		mt_entered(d, &r->flow->e, ns);
+		mt_entered(d, going(r), ns);
 }
 
 /* @r of a flow is in the device no longer, and done. */
@@ -336,6 +357,8 @@ static void flow_done(struct mt_device *d, struct mt_request *r)
 {
 	struct mt_flow *f = r->flow;
 
+	if (r->home->kind == MT_COMPANY)
+		mt_company_learn(d, r);
 	if (f->task)
 		mt_beside_learn(d, r);
 	if (!mt_active(f))

@@ -57,6 +57,8 @@ void mt_group_setup(struct mt_group *g, struct mt_group *parent)
 		mt_entity_init(&g->pool[i], g, MT_POOL, i, 0);
 		mt_entity_init(&g->async[i], g, MT_ASYNC, i, ASYNC_WEIGHT);
 	}
+	for (i = 0; i < MT_COMPANIES; i++)
+		mt_entity_init(&g->company[i].e, g, MT_COMPANY, MT_BEST_EFFORT, 0);
 	mt_flow_init(&g->nobody, g, NULL);
 	INIT_LIST_HEAD(&g->writing);
 	g->credit = CREDIT_MOST;
@@ -86,7 +88,7 @@ static void tree_add(struct mt_device *d, struct mt_entity *e)
 	 * Flows do so upwards, for a short way from each to the next.
 	 */
 	e->rank = div64_u64(e->v, max(mt_even_ns(d), 1ull));
-	e->place = e->queued && e->kind == MT_FLOW ? mt_upwards(d, e)->rq.sector : 0;
+	e->place = e->queued && mt_goes_on(e) ? mt_upwards(d, e)->rq.sector : 0;
 	while (*link) {
 		parent = *link;
 		link = before(e, mt_entity_of(parent)) ? &parent->rb_left : &parent->rb_right;
@@ -207,6 +209,7 @@ u32 mt_weight(const struct mt_device *d, const struct mt_entity *e)
 	case MT_GROUP:
 		return mt_group(e)->group.weight;
 	case MT_POOL:
+	case MT_COMPANY:
 		return max(e->weight, MT_WEIGHT);
 	case MT_ASYNC:
 		return max(e->weight, e->in->flows * MT_WEIGHT / async_part(d, e));
@@ -391,8 +394,11 @@ static bool goes_anyway(const struct mt_device *d, const struct mt_entity *serve
 {
 	struct hw_sorted_request *own = mt_next(d, served);
 	u64 near = own ? mt_onward(d, d->head, own->rq.sector) : mt_near(served);
-	bool sure = own ? !mt_request(own)->onward : served->kind != MT_FLOW;
+	bool sure = own ? !mt_request(own)->onward : !mt_goes_on(served);
 
+	/* What lies far for the head may be in the cache. */
+	if (served->kind == MT_FLOW && mt_span_ns(d, container_of(served, const struct mt_flow, e)))
+		return false;
 	return near * (sure && gives_way(d, served, leaf) ? FREE_PART : 1) >=
 	       mt_to(d, mt_next(d, leaf)->rq.sector);
 }
@@ -401,6 +407,17 @@ static bool goes_anyway(const struct mt_device *d, const struct mt_entity *serve
 static bool deep_turn(const struct mt_device *d, const struct mt_entity *served)
 {
 	return served->deep && d->now - served->in->turn_ns < LEAST_TURN * d->mean_ns;
+}
+
+/* Who brings its data into the drive's cache does so to the end, or it would have to begin anew. */
+static bool span_turn(const struct mt_device *d, const struct mt_entity *served)
+{
+	u64 ns;
+
+	if (served->kind != MT_FLOW)
+		return false;
+	ns = mt_span_ns(d, container_of(served, const struct mt_flow, e));
+	return d->now - served->in->turn_ns < min(ns, d->longest_turn);
 }
 
 /*
@@ -420,6 +437,8 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 		return d->now - e->in->turn_ns >= CUT_IN_WAYS * mt_to(d, mt_next(d, e)->rq.sector);
 	if (e == mt_commits_next(d, e->in))
 		return d->now - e->in->turn_ns >= turn_of(d, served);
+	if (span_turn(d, served))
+		return false;
 	/* Write-back of two groups has turns beside each other. */
 	if ((served->kind == MT_ASYNC && !mt_awaited(d, served) && leaf->kind != MT_ASYNC) ||
 	    e->v >= c->v)
@@ -572,5 +591,7 @@ struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_ent
 		return NULL;
 	if (mt_scatters(e))
 		return mt_pool_next(d, e);
+	if (e->kind == MT_COMPANY)
+		return hw_fifo_first(&e->fifo);
 	return mt_upwards(d, e);
 }

@@ -6,7 +6,6 @@
 #include "core/policy/maitre/internal.h"
 
 #define UNKNOWN_MOST (4 * MT_MSEC)
-#define DEEP	     4u	 /* requests at once */
 #define FLOWS_MOST   8u	 /* more of them count for no more */
 #define FLOW_PART    24u /* of the pool's way, that turns have to save for each flow */
 #define FLOW_DEEP    16u /* the same of a drive that chooses among requests itself */
@@ -108,6 +107,9 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	/* A run that is there as a whole needs no waiting: it has the disk until it is over. */
 	if ((f->heaps && mt_streams(d, &f->e)) || f->e.deep)
 		return true;
+	/* Its data come into the drive's cache in a turn, and are gone again in the pool. */
+	if (mt_span_ns(d, f))
+		return true;
 	far = others_ns(d, &f->e.in->pool[f->e.class]);
 	/* Arms serve several who go here and there; who stays in its place keeps one of them busy. */
 	if (d->q.dev.arms > 1 && f->e.strays >= STAYS)
@@ -121,52 +123,38 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 }
 
 /*
- * Would the flow be most of the pool? Then those that have one request at a time there would wait for
- * all of its, and it loses little without them. Not yet if it writes: what an fsync waits for is a lot
- * at once, and then nothing.
+ * Would the flow keep others of the pool waiting? Those that have one request at a time there would wait
+ * for all of its, and it loses little without them. Several that have many share it, if nobody else is
+ * there. Not yet if it writes: what an fsync waits for is a lot at once, and then nothing.
  */
 static bool deep(const struct mt_device *d, const struct mt_flow *f)
 {
 	const struct mt_entity *pool = &f->e.in->pool[f->e.class];
-	const struct mt_flow *other = f->e.in->apart;
+	u32 shallow = pool->shallow - (f->lends == pool && f->shallow);
 	u32 own = f->queued + f->flying, all = pool->queued + pool->flying;
 
 	if (f->home != pool)
 		all += own;
-	if (other && other != f && other->e.class == f->e.class)
-		all += other->queued + other->flying;
-	if (f->e.commits && f->row < STEADY)
+	if (!f->task || own < MT_DEEP || mt_streams(d, &f->e) || (f->e.commits && f->row < STEADY))
 		return false;
-	return f->task && own >= DEEP && 2 * own > all && !mt_streams(d, &f->e);
+	return shallow || (2 * own > all && f->e.in->deep == f->e.deep);
 }
 
 /* @f is apart from the pool, or is not. */
 void mt_apart(struct mt_flow *f, bool apart)
 {
-	struct mt_flow **other = &f->e.in->apart;
-
-	if (!apart && *other == f)
-		*other = NULL;
-	if (apart)
-		*other = f;
+	f->e.in->deep += apart - f->e.deep;
 	f->e.deep = apart;
 }
 
-/* The flow's requests, which queue elsewhere, go where it belongs by now. */
+/* The flow goes where it belongs by now. */
 void mt_settle(struct mt_device *d, struct mt_flow *f)
 {
-	struct mt_entity *home = &d->beside;
-	struct mt_request *r, *next;
-	bool beside = mt_beside(d, f);
+	struct mt_entity *home = mt_beside(d, f) ? &d->beside : mt_company_of(d, f);
 
-	mt_apart(f, !beside && deep(d, f));
-	if (!beside)
+	mt_apart(f, !home && deep(d, f));
+	if (!home)
 		home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
-	if (home == f->home)
-		return;
-	f->home = home;
-	list_for_each_entry_safe(r, next, &f->queue, mine) {
-		mt_withdraw(d, r);
-		mt_enqueue(d, home, r);
-	}
+	if (home != f->home)
+		mt_move(d, f, home);
 }

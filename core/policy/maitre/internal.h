@@ -12,7 +12,7 @@
 #define MT_SEC	((u64)HW_NSEC_PER_SEC)
 
 enum { MT_REALTIME, MT_BEST_EFFORT, MT_IDLE_CLASS, MT_CLASSES };
-enum mt_kind { MT_FLOW, MT_POOL, MT_ASYNC, MT_ESTATE, MT_GROUP, MT_BESIDE };
+enum mt_kind { MT_FLOW, MT_POOL, MT_ASYNC, MT_ESTATE, MT_GROUP, MT_BESIDE, MT_COMPANY };
 
 #define MT_WEIGHT 100u /* of best-effort priority 4 */
 
@@ -45,6 +45,7 @@ struct mt_entity {
 	u64 started_ns; /* of a flow: how long it has been served since it began, up to START_MOST */
 	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
+	u32 shallow;	/* of a pool: flows in it that have few requests at once */
 	bool fresh;	/* it had slept, and since has neither waited again nor been alone */
 	bool deep;	/* a flow that has many requests at once, in no order */
 	bool commits;	/* its last request was a write */
@@ -62,23 +63,42 @@ struct mt_entity {
 /* The synchronous requests of a task. */
 struct mt_flow {
 	struct mt_entity e;
-	struct mt_entity *home; /* where its requests queue: itself, or a pool */
-	struct hw_task *task;	/* NULL: nobody's */
-	struct list_head queue; /* its own requests */
-	u32 requests;		/* so far, up to a few */
-	u32 queued, flying;	/* its own, wherever they queue */
-	bool slept;		/* for long, before its last request came */
-	bool counted;		/* among the device's streams */
-	u32 links;		/* of the chain of heirs that it is in, up to a few */
-	u64 placed_end;		/* of the request inserted last */
-	u32 lent;		/* weight that a pool has of it */
+	struct mt_entity *home;	 /* where its requests queue: itself, or a pool */
+	struct hw_task *task;	 /* NULL: nobody's */
+	struct list_head queue;	 /* its own requests */
+	u32 requests;		 /* so far, up to a few */
+	u32 queued, flying;	 /* its own, wherever they queue */
+	bool slept;		 /* for long, before its last request came */
+	bool counted;		 /* among the device's streams */
+	u32 links;		 /* of the chain of heirs that it is in, up to a few */
+	u64 placed_end;		 /* of the request inserted last */
+	struct mt_entity *lends; /* its weight to a pool or a company; NULL: to nobody */
+	u32 lent;		 /* so much of it */
+	bool shallow;		 /* it is one of those there that have few requests at once */
+	u32 most;		 /* that it has had at once since it last came */
+	u32 joined;		 /* its company's number, when it did */
+	u32 away;		 /* requests in a row that were not where its company is */
 	u32 heap;   /* most that it has had queued since it last came; flash: asked at once */
 	u32 row;    /* requests since it last came, of which some were always there */
 	bool heaps; /* it came with several the time before */
 	/* See beside.c. */
 	u64 low, high, moved; /* within which sectors it stays, and how many it has moved there */
-	u32 quick;	      /* of its last requests in a row */
-	u32 misses;	      /* times that one beside others was not */
+	u32 strewn; /* of its requests there, that did not begin where the one before ended */
+	u32 quick;  /* of its last requests in a row */
+	u32 misses; /* times that one beside others was not */
+	u64 owes_ns,
+		owes_since_ns; /* for writes that the drive has put off in the turn since then */
+};
+
+#define MT_COMPANIES 4u
+
+/* Flows that are at one place: see company.c. */
+struct mt_company {
+	struct mt_entity e;
+	u64 at;			    /* end of the request that came last */
+	const struct mt_flow *last; /* whose that was; not to be followed */
+	u32 row;		    /* and so were so many before it */
+	u32 founded;		    /* so often: who joined an earlier one is not in it */
 };
 
 /*
@@ -95,10 +115,13 @@ struct mt_group {
 	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
 	u64 even_v;		   /* what each would have had by now, served all at once */
 	u64 credit;		   /* what newcomers may still be given, ns */
-	struct mt_flow *apart;	   /* from the pool, for it would be most of it; NULL: nobody is */
+	u32 deep;		   /* flows that are apart from the pool */
 	struct mt_entity *starter; /* a program that begins; NULL: none does */
+	u64 began_ns;		   /* when the last one came that could have been */
+	u64 crowd_until_ns;	   /* several have come together, and none of them is */
 
 	struct mt_entity pool[MT_CLASSES], async[MT_CLASSES];
+	struct mt_company company[MT_COMPANIES];
 	struct mt_flow nobody;
 	u32 flows;		  /* its own, with requests queued or in the device */
 	u32 writes;		  /* of write-back, queued */
@@ -206,13 +229,13 @@ struct mt_device {
 	u64 landed_ns;	       /* when a request completed last */
 	bool wrote_last;       /* a write that is waited for was dispatched last */
 	s64 late_ns;	       /* by so much longer a read takes after a write, in the mean */
-	const struct mt_flow *last; /* whose request was dispatched last; not to be followed */
-	struct list_head first;	    /* the host's wish, or returned */
-	struct list_head flying;    /* of pools and beside, in order of dispatch */
-	struct list_head writing;   /* groups with write-back */
-	u32 flows;		    /* with requests queued or in the device */
-	u32 streams;		    /* of those, that read or write in sequence */
-	u32 writes;		    /* of write-back, queued */
+	const struct mt_entity *last; /* whose request was dispatched last; not to be followed */
+	struct list_head first;	      /* the host's wish, or returned */
+	struct list_head flying;      /* of pools and beside, in order of dispatch */
+	struct list_head writing;     /* groups with write-back */
+	u32 flows;		      /* with requests queued or in the device */
+	u32 streams;		      /* of those, that read or write in sequence */
+	u32 writes;		      /* of write-back, queued */
 
 	struct mt_entity
 		beside; /* of requests that go beside those of who has the disk; in no tree */
@@ -335,6 +358,12 @@ static inline u64 mt_near(const struct mt_entity *e)
 	return e->kind == MT_FLOW && e->after[e->far] ? e->after[e->far] : e->near;
 }
 
+/* Is its next request to be expected where the last one was? */
+static inline bool mt_goes_on(const struct mt_entity *e)
+{
+	return e->kind == MT_FLOW || e->kind == MT_COMPANY;
+}
+
 /* Does it have many requests, of which the next is a matter of place and age? */
 static inline bool mt_scatters(const struct mt_entity *e)
 {
@@ -427,17 +456,30 @@ struct mt_entity *mt_commits_next(const struct mt_device *d, const struct mt_gro
 struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g);
 
 /* beside.c */
+u64 mt_span_ns(const struct mt_device *d, const struct mt_flow *f);
 void mt_span_seen(struct mt_flow *f, const struct hw_request *rq);
 bool mt_beside(const struct mt_device *d, const struct mt_flow *f);
 struct mt_request *mt_beside_next(const struct mt_device *d);
 bool mt_beside_may(const struct mt_device *d);
 void mt_beside_learn(const struct mt_device *d, const struct mt_request *r);
 
+/* company.c */
+struct mt_entity *mt_company_of(struct mt_device *d, struct mt_flow *f);
+void mt_company_seen(struct mt_flow *f);
+void mt_company_learn(const struct mt_device *d, const struct mt_request *r);
+bool mt_meets(const struct mt_device *d, const struct mt_flow *f);
+
 /* habit.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
 bool mt_at_once(const struct mt_habit *h);
 bool mt_runs_on(const struct mt_entity *e);
+
+/* home.c */
+#define MT_DEEP 4u /* requests at once: many */
+
+void mt_lend(struct mt_flow *f, bool active);
+void mt_move(struct mt_device *d, struct mt_flow *f, struct mt_entity *home);
 
 /* hold.c */
 void mt_average(u64 *mean, u64 sample, bool first);

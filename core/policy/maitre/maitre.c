@@ -14,12 +14,13 @@
  *     long as that costs less, by its think times so far, than going to another and coming back.
  *  5. Which of its requests: upwards from where the head is; in a pool by place and age.
  *
+ * Flows that read or write at one place have turns together (company.c).
  * Who reads and writes only what a drive of several commands has in its cache does so beside all that.
  *
  * Where nothing moves 3 to 5 make no sense: there requests go out as they come, until somebody is
  * unfair. So there are two tables of operations, and a device has one of them: disk.c (with flow.c,
- * newcomer.c, hold.c, pool.c, place.c, rate.c, heirs.c, writeback.c, commit.c, logs.c, beside.c) and
- * flash.c. Both use shared.c.
+ * newcomer.c, hold.c, home.c, pool.c, company.c, place.c, rate.c, heirs.c, writeback.c, commit.c, logs.c,
+ * beside.c) and flash.c. Both use shared.c.
  */
 #include "core/policy/maitre/internal.h"
 #include "core/policy/policies.h"

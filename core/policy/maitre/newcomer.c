@@ -10,6 +10,7 @@
 
 #define GROUP_WINDOW 4u		     /* a group's lead is that part of a flow's */
 #define GROUP_GONE   (100 * MT_MSEC) /* after such a pause it is a newcomer */
+#define CROWD_NS     (300 * MT_MSEC) /* who come so soon after each other come at once */
 #define LITTLE_PART  4u		     /* of the window: little time */
 
 /* As far behind the others of its class as it may be. */
@@ -65,12 +66,37 @@ static bool is_there(const struct mt_device *d, const struct mt_entity *e)
 	return e->queued || e->flying || d->now - e->emptied_ns <= MT_SLEPT_NS;
 }
 
+/*
+ * Has @e come together with the one that begins? Of several that come at once, and read at the same
+ * time, none is a program that begins: as one they would keep the others waiting for seconds.
+ */
+static bool crowds(struct mt_device *d, const struct mt_entity *e)
+{
+	struct mt_group *g = e->in;
+	const struct mt_entity *other = g->starter;
+
+	if (other && other != e && d->now - g->began_ns < CROWD_NS &&
+	    other->started_ns < (u64)d->window * MT_MSEC && (other->queued || other->flying)) {
+		g->starter = NULL;
+		g->crowd_until_ns = d->now + CROWD_NS;
+	} else if (d->now < g->crowd_until_ns) {
+		g->crowd_until_ns = d->now + CROWD_NS;
+	}
+	g->began_ns = d->now;
+	return d->now < g->crowd_until_ns;
+}
+
 /* @e, which has come or slept for long, is far behind others that have turns. */
 static void begins(struct mt_device *d, struct mt_entity *e)
 {
 	const struct mt_entity *other = e->in->starter;
 
 	e->started_ns = 0;
+	if (e->commits && other == e)
+		e->in->starter = NULL;
+	/* Who waits for what it writes does more than to read itself into memory. */
+	if (e->commits || crowds(d, e))
+		return;
 	if (!other || other->started_ns >= MT_START_MOST || mt_streams(d, other) ||
 	    !is_there(d, other))
 		e->in->starter = e;
@@ -81,7 +107,7 @@ static bool stream_served(const struct mt_device *d)
 {
 	const struct mt_entity *c = d->serving;
 
-	return c && c->kind == MT_FLOW && mt_sequential(d, c);
+	return c && mt_goes_on(c) && mt_sequential(d, c);
 }
 
 /* What others must have been served before one who comes begins beside them. */

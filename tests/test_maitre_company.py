@@ -49,6 +49,12 @@ def test_who_falls_behind_is_left(tmp_path: Path, drive: str) -> None:
     assert rates["pair"] > 1
 
 
+def test_who_has_lost_the_others_goes_on_by_himself(tmp_path: Path) -> None:
+    """Four that think now and then drift apart; each of those behind would have the whole way for each block."""
+    drifting = "[reader]\nrw=read\nbs=4k\noffset=4g\nsize=4g\nthinktime=31830\nthinktime_blocks=64\nnumjobs=4\n"
+    assert min(_rates(tmp_path, "maitre", "barracuda-80g", drifting).values()) > 5
+
+
 def test_of_several_that_come_together_none_begins_beside_the_others(tmp_path: Path) -> None:
     """One of the four had 2.5 s of the disk's time before the others had theirs."""
     rates = _rates(tmp_path, "maitre", "barracuda-80g", EARLY, LATE.format("randread", 4))

@@ -17,9 +17,7 @@
 #define SPAN_MOST   (32u * 2048) /* sectors of one flow that a cache may hold */
 #define SPAN_TIMES  2u		 /* who has moved them so often has come back to them */
 #define STREWN	    32u		 /* requests here and there in it: their next is one of them */
-#define STEADY	    64u		 /* requests, of which some were always there */
 #define QUICK_ROW   16u		 /* quick requests in a row */
-#define QUICK_SHIFT 3		 /* of the mean positioning: what is done within that took no way */
 #define MISSES_MOST 3u		 /* each doubles the row */
 #define SHARE	    4u		 /* of the drive's commands, one in so many */
 
@@ -34,7 +32,7 @@ static u64 span(const struct mt_flow *f)
  */
 static bool leaves_nothing(const struct mt_flow *f)
 {
-	return f->e.commits && !mt_at_once(&f->e.habit) && f->row < STEADY;
+	return f->e.commits && !mt_at_once(&f->e.habit) && f->row < MT_STEADY;
 }
 
 /*
@@ -102,16 +100,13 @@ bool mt_beside_may(const struct mt_device *d)
 	return d->q.wake_ns == HW_NEVER || !mt_sequential(d, d->serving);
 }
 
-/* @r of a flow is done. Was it in the cache? Data of those that were in the drive with it take their time. */
+/* @r of a flow is done. Was it in the cache? */
 void mt_beside_learn(const struct mt_device *d, const struct mt_request *r)
 {
-	const struct hw_request *rq = &r->s.rq;
 	struct mt_flow *f = r->flow;
 	bool beside = r->home == &d->beside;
-	u32 others = beside ? d->beside.flying : f->flying;
-	u64 data = 2 * mt_stream_ns(d, rq->sectors) * (others + 1);
 
-	if (d->now - rq->dispatch_ns > (d->mean_ns >> QUICK_SHIFT) + data) {
+	if (!mt_was_quick(d, r, beside ? d->beside.flying : f->flying)) {
 		/* Those that were in the drive with it are late for the same reason. */
 		if (beside && f->quick)
 			f->misses = min(f->misses + 1, MISSES_MOST);

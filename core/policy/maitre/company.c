@@ -17,7 +17,6 @@
 
 #define CLOSE_SECTORS 1024u /* so far apart they are at one place */
 #define AWAY_MOST     4u    /* requests elsewhere, as at the end of a file that is read again */
-#define QUICK_SHIFT   3	    /* of the mean positioning: what is done within that took no way */
 #define ALONE	      64u   /* requests in a row of the only one that is left */
 
 static bool is_company(const struct mt_entity *e)
@@ -60,7 +59,6 @@ static void found(struct mt_device *d, struct mt_company *c, struct mt_flow *f)
 	c->e.emptied_ns = f->e.emptied_ns;
 	c->e.thinking = false;
 	c->e.started_ns = f->e.started_ns;
-	c->e.aged_ns = d->now;
 	c->at = f->placed_end;
 	c->last = f;
 	c->row = 0;
@@ -162,10 +160,7 @@ void mt_company_seen(struct mt_flow *f)
 /* @r of a flow that keeps company is done. Were its data in the cache, or under the head? */
 void mt_company_learn(const struct mt_device *d, const struct mt_request *r)
 {
-	const struct hw_request *rq = &r->s.rq;
-	u64 data = 2 * mt_stream_ns(d, rq->sectors) * (r->home->flying + 1);
-
-	if (d->now - rq->dispatch_ns <= (d->mean_ns >> QUICK_SHIFT) + data)
+	if (mt_was_quick(d, r, r->home->flying))
 		r->flow->away = 0;
 	else
 		r->flow->away++;

@@ -11,7 +11,6 @@
 #define FLOW_DEEP    16u /* the same of a drive that chooses among requests itself */
 #define HOME_SHIFT   2 /* of the way to others: by so much less a flow that has turns keeps them */
 #define MEAN_SHIFT   3
-#define STEADY	     64u /* requests of which some were always there: no burst of an fsync */
 #define STRAYS_SHIFT 5
 #define STAYS	     (U16_MAX / 16) /* no more of them are far: one runs on in its place */
 
@@ -135,7 +134,8 @@ static bool deep(const struct mt_device *d, const struct mt_flow *f)
 
 	if (f->home != pool)
 		all += own;
-	if (!f->task || own < MT_DEEP || mt_streams(d, &f->e) || (f->e.commits && f->row < STEADY))
+	if (!f->task || own < MT_DEEP || mt_streams(d, &f->e) ||
+	    (f->e.commits && f->row < MT_STEADY))
 		return false;
 	return shallow || (2 * own > all && f->e.in->deep == f->e.deep);
 }

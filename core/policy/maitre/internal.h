@@ -44,8 +44,8 @@ struct mt_entity {
 	u64 emptied_ns; /* when the last of them completed, with none queued */
 	u64 started_ns; /* of a flow: how long it has been served since it began, up to START_MOST */
 	u64 aged_ns;	/* when its oldest went first */
-	bool thinking;	/* since then */
 	u32 shallow;	/* of a pool: flows in it that have few requests at once */
+	bool thinking;	/* since emptied_ns */
 	bool fresh;	/* it had slept, and since has neither waited again nor been alone */
 	bool deep;	/* a flow that has many requests at once, in no order */
 	bool commits;	/* its last request was a write */
@@ -63,7 +63,7 @@ struct mt_entity {
 /* The synchronous requests of a task. */
 struct mt_flow {
 	struct mt_entity e;
-	struct mt_entity *home;	 /* where its requests queue: itself, or a pool */
+	struct mt_entity *home;	 /* where its requests queue: see home.c */
 	struct hw_task *task;	 /* NULL: nobody's */
 	struct list_head queue;	 /* its own requests */
 	u32 requests;		 /* so far, up to a few */
@@ -79,15 +79,15 @@ struct mt_flow {
 	u32 joined;		 /* its company's number, when it did */
 	u32 away;		 /* requests in a row that were not where its company is */
 	u32 heap;   /* most that it has had queued since it last came; flash: asked at once */
-	u32 row;    /* requests since it last came, of which some were always there */
+	u32 row;    /* requests since it last came, while some were always there */
 	bool heaps; /* it came with several the time before */
 	/* See beside.c. */
 	u64 low, high, moved; /* within which sectors it stays, and how many it has moved there */
-	u32 strewn; /* of its requests there, that did not begin where the one before ended */
-	u32 quick;  /* of its last requests in a row */
-	u32 misses; /* times that one beside others was not */
-	u64 owes_ns,
-		owes_since_ns; /* for writes that the drive has put off in the turn since then */
+	u32 strewn;  /* of its requests there, that did not begin where the one before ended */
+	u32 quick;   /* of its last requests in a row */
+	u32 misses;  /* times that one beside others was not */
+	u64 owes_ns; /* for writes that the drive has put off in its turn */
+	u64 owes_since_ns; /* when that turn began */
 };
 
 #define MT_COMPANIES 4u
@@ -476,7 +476,8 @@ bool mt_at_once(const struct mt_habit *h);
 bool mt_runs_on(const struct mt_entity *e);
 
 /* home.c */
-#define MT_DEEP 4u /* requests at once: many */
+#define MT_DEEP	  4u  /* requests at once: many */
+#define MT_STEADY 64u /* requests while some were always there: no burst of an fsync */
 
 void mt_lend(struct mt_flow *f, bool active);
 void mt_move(struct mt_device *d, struct mt_flow *f, struct mt_entity *home);
@@ -505,6 +506,7 @@ bool mt_stuck(const struct mt_device *d, const struct mt_entity *e);
 
 /* rate.c */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors);
+bool mt_was_quick(const struct mt_device *d, const struct mt_request *r, u32 others);
 void mt_rate_time(struct mt_device *d, u64 ns);
 bool mt_tells_rate(const struct mt_device *d, const struct mt_entity *e);
 

@@ -10,11 +10,23 @@
 #define UNKNOWN		((u64)5120 << RATE_SHIFT) /* 100 MB/s, until somebody has read in sequence */
 #define FORGET_SHIFT	6
 #define STREAM_REQUESTS 8u
+#define QUICK_SHIFT	3 /* of the mean positioning: what is done within that took no way */
 
 /* What @sectors take in sequence, as far as is known, ns. */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors)
 {
 	return sectors * (d->sector_ns ? d->sector_ns : UNKNOWN) >> RATE_SHIFT;
+}
+
+/*
+ * Has @r, which is done, taken no way beyond its data? Those of the @others that are still in the drive
+ * have taken their time too.
+ */
+bool mt_was_quick(const struct mt_device *d, const struct mt_request *r, u32 others)
+{
+	u64 data = 2 * mt_stream_ns(d, r->s.rq.sectors) * (others + 1);
+
+	return d->now - r->s.rq.dispatch_ns <= (d->mean_ns >> QUICK_SHIFT) + data;
 }
 
 /* Does what is done for @e say how fast the drive reads in sequence? Who is new may yet seek. */

@@ -430,6 +430,7 @@ struct hws_job {
 	uint32_t depth;	       /* I/Os in flight */
 	uint32_t queued;       /* the engine queues: a pass ends after `size` bytes */
 	uint32_t buffered;
+	uint32_t keep_cache; /* what is in memory of a file stays when it begins anew */
 	uint32_t sync_writes;
 	uint32_t fsync_every; /* writes between fsyncs; 0: none */
 	uint32_t end_fsync;

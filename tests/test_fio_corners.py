@@ -40,7 +40,7 @@ SHARED = "[reads]\nnrfiles=4\nfilename_format=$filenum\nnumjobs=4\nsize=64k\n"
 
 @pytest.mark.parametrize("text", [SHARED, SHARED.replace("$filenum", "$jobname.$filenum"), SHARED.replace("$filenum", "dir/x")])
 def test_processes_that_share_files_all_run(tmp_path: Path, text: str) -> None:
-    assert len({io.task for io in run(tmp_path, text)}) == 4
+    assert len({io.task for io in run(tmp_path, f"[global]\ndirect=1\n{text}")}) == 4
     assert notes(tmp_path, text) == [
         "test.fio:3: without $jobnum the 4 processes have the same files: fio 3.33 runs only one of them (its bug 1878),"
         " here all run"
@@ -149,5 +149,5 @@ def test_fio_does_what_is_said_of_it(tmp_path: Path, text: str) -> None:
     assert (0 in ios) == any("bug 1878" in note for note in notes(tmp_path, text))
     if 0 not in ios:
         names = [task.name for task in load(tmp_path, text).tasks]
-        ours = [io.task for io in run(tmp_path, f"[global]\nfadvise_hint=random\n{text}")]
+        ours = [io.task for io in run(tmp_path, f"[global]\ndirect=1\n{text}")]
         assert [ours.count(name) for name in names] == ios

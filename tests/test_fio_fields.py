@@ -27,9 +27,9 @@ def test_defaults(tmp_path: Path) -> None:
         "prio_splits": [[], []], "prio_percent": [0, 0], "random_map": True, "repeat_random": True,
         "min_bytes": [4096, 4096], "max_bytes": [4096, 4096], "align_bytes": [4096, 4096], "hole_bytes": 0, "random_every": 1,
         "identical": False, "file_service": 0, "file_every": 1, "depth": 1, "queued": False, "buffered": True,
-        "sync_writes": False, "fsync_every": 0, "end_fsync": False, "think_ns": 0, "think_blocks": 1, "think_issued": False,
-        "rate_bytes": [0, 0], "readahead_bytes": 256 << 10, "size": 4 * MIB, "io_size": 0, "task": 0, "flusher": 1, "section": 0,
-        "group": 0, "wait_for": -1, "stonewall": False, "exit_what": 0, "random_seed": 0x89, "number": 0,
+        "keep_cache": False, "sync_writes": False, "fsync_every": 0, "end_fsync": False, "think_ns": 0, "think_blocks": 1,
+        "think_issued": False, "rate_bytes": [0, 0], "readahead_bytes": 256 << 10, "size": 4 * MIB, "io_size": 0, "task": 0,
+        "flusher": 1, "section": 0, "group": 0, "wait_for": -1, "stonewall": False, "exit_what": 0, "random_seed": 0x89, "number": 0,
     }  # fmt: skip
 
 
@@ -63,6 +63,7 @@ def test_defaults(tmp_path: Path) -> None:
         (["ba=64k"], {"align_bytes": [65536, 65536], "random_map": False}),
         (["ioengine=libaio", "iodepth=9"], {"depth": 9, "queued": True}),
         (["iodepth=9"], {}),
+        (["invalidate=0"], {"keep_cache": True}),
         (["rw=write", "sync=1"], {"directions": 2, "sync_writes": True}),
         (["rw=write", "sync=dsync"], {"directions": 2, "sync_writes": True}),
         (["rw=write", "sync=none"], {"directions": 2}),

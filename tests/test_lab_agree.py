@@ -20,6 +20,7 @@ from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import failures, summary
+from headwaiter.lab.host import source_folder
 from headwaiter.lab.schema import JobComparison
 from headwaiter.study.results import latency
 
@@ -78,6 +79,15 @@ def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
     rows = agree.compare("6.12", "barracuda-80g", ["as", "mq-deadline", "bfq"], [readers], lambda text: None)
     rows += agree.compare("6.12", "barracuda-80g", ["deadline", "cfq", "none"], [mixed], lambda text: None)
     assert len(rows) == 6
+    assert [row for row in rows if not row.agree] == []
+
+
+@pytest.mark.thorough
+@pytest.mark.needs("lab")
+def test_processes_share_the_page_cache_as_in_the_kernel() -> None:
+    """Readers of one file find what the others have read, and who reads behind its own writes what it wrote."""
+    job = agree.job_of_file(source_folder() / "lab" / "jobs" / "shared-file.fio")
+    rows = agree.compare("6.12", "barracuda-80g", ["none", "mq-deadline"], [job], lambda text: None)
     assert [row for row in rows if not row.agree] == []
 
 

@@ -24,21 +24,42 @@ struct sim_map {
 
 /* A piece of the page cache that is on its way from or to the drive. */
 struct sim_transfer {
-	u64 first, pages; /* reads: pages of the file; writes: pages of the drive */
-	bool write, done;
-	bool in_hand; /* the first page of a write that waits for wbt */
+	u64 first, pages; /* of the drive */
+	bool write;
+	bool in_hand;		 /* the first page of a write that waits for wbt */
+	struct sim_job *waiters; /* of a read, in the order in which they came */
 	struct sim_transfer *next, **pprev;
 };
 
-/* Reading ahead in one file, as one reader does it. */
-#define SIM_WINDOWS 8
+/* Pages in a row on the drive (extents.c). */
+struct sim_extent {
+	struct rb_node node;
+	u64 first, end;
+	u64 since_ns;		 /* dirty: the oldest of them */
+	struct list_head age;	 /* here: what came before comes before */
+	struct sim_transfer *of; /* coming */
+	struct sim_extent *free_next;
+};
 
+struct sim_extents {
+	struct rb_root root;
+	struct sim_extent *free;
+};
+
+/* What of the drive is in memory (pages.c). */
+struct sim_pages {
+	bool found; /* somebody reads through the page cache */
+	struct sim_extents here, coming, marks;
+	struct list_head by_age; /* of what is here */
+	u64 here_pages;
+	struct sim_transfer *free;
+};
+
+/* Reading ahead in one file, as one reader does it. */
 struct sim_stream {
 	u64 expected;	  /* page after the last one read */
 	u64 start, pages; /* newest window */
 	u64 marker;	  /* reading this page asks for the next one */
-	u32 next_slot;
-	struct sim_transfer window[SIM_WINDOWS];
 };
 
 struct sim_die {
@@ -121,7 +142,8 @@ struct sim_job {
 	struct sim_place op;	    /* buffered: what is being copied */
 	u64 cursor, end;	    /* and the pages still to be read */
 	struct sim_place sync_what; /* fsync: what must be written; file NULL: all files */
-	bool reading;		    /* waits for pages that are under way to it */
+	bool reading;		    /* waits for pages that are coming */
+	bool rewinds;		    /* its files begin anew */
 	bool made_room; /* has had the processor time that the pages it is to fetch take */
 	bool blocked;	/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
@@ -150,6 +172,7 @@ struct sim_jobs {
 	u64 left;	   /* not ended */
 	u64 started, told; /* so far, and when running ones were last told to end */
 	bool told_all;
+	struct sim_pages pages;
 	struct rb_root sections, groups; /* by number */
 	u64 *by_start, nr_due;		 /* jobs by start delay, and how many of these are over */
 	struct rb_root ready;		 /* due, not started; in order of the job file */
@@ -202,16 +225,42 @@ void sim_skew_init(struct sim_job *j, struct sim_file *f);
 /* Draw one of the file's blocks, as often as the distribution says. */
 u64 sim_skew_block(struct sim_job *j, struct sim_file *f);
 
+/* extents.c: the one that holds a page, or else the next; NULL: none */
+struct sim_extent *sim_extent_at_or_after(const struct sim_extents *x, u64 page);
+struct sim_extent *sim_extent_next(struct sim_extent *e);
+void sim_extent_remove(struct sim_extents *x, struct sim_extent *e);
+struct sim_extent *sim_extent_insert(struct hws *s, struct sim_extents *x, u64 first, u64 end);
+
+/* pages.c */
+void sim_pages_init(struct sim_pages *p);
+void sim_pages_add(struct hws *s, struct sim_pages *p, u64 first, u64 end);
+void sim_pages_drop(struct hws *s, struct sim_pages *p, u64 first, u64 end);
+/* Pages up to this one are here; with those that are coming; from this one on there are some again. */
+u64 sim_pages_here(const struct sim_pages *p, u64 page);
+u64 sim_pages_missing(const struct sim_pages *p, u64 page);
+u64 sim_pages_present(const struct sim_pages *p, u64 page);
+/* With which read a page comes; NULL: it does not. */
+struct sim_transfer *sim_pages_coming(const struct sim_pages *p, u64 page);
+/* Whoever reads a marked page asks for what comes after it. */
+void sim_pages_mark(struct hws *s, struct sim_pages *p, u64 page);
+bool sim_pages_marked(const struct sim_pages *p, u64 first, u64 end, u64 *page);
+void sim_pages_unmark(struct sim_pages *p, u64 page);
+/* Pages none of which are here or coming are asked for; they come. */
+struct sim_transfer *sim_pages_ask(struct hws *s, struct sim_pages *p, u64 first, u64 end);
+void sim_pages_come(struct hws *s, struct sim_pages *p, struct sim_transfer *t);
+
 /*
  * readahead.c and writeback.c. What returns bool is called again, after sim_job_wake(), until it
  * returns true.
  */
 void sim_read_begin(struct sim_job *j);
 bool sim_read(struct hws *s, struct sim_job *j);
-void sim_read_done(struct hws *s, struct sim_job *j, struct sim_transfer *t);
+void sim_read_done(struct hws *s, struct sim_transfer *t);
 
 void sim_cache_init(struct hws *s, u32 flusher);
 void sim_cache_flush(struct hws *s);
+/* What is clean is no longer in memory. */
+void sim_cache_drop(struct hws *s, const struct sim_place *what);
 void sim_write(struct hws *s, struct sim_job *j);
 bool sim_write_balance(struct hws *s, struct sim_job *j);
 /* what NULL: all files of the job. */

@@ -57,7 +57,7 @@ static void job_done(struct hws *s, struct sim_source *source, void *cookie)
 	if (t && t->write)
 		sim_fsync_done(s, t);
 	else if (t)
-		sim_read_done(s, j, t);
+		sim_read_done(s, t);
 	if (t)
 		return;
 	j->completed++;
@@ -277,6 +277,8 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 	j->synced_last = false;
 	if (j->opt.buffered)
 		return;
+	if (d == HW_WRITE)
+		sim_cache_drop(s, p);
 	if (d == HW_WRITE && j->opt.sync_writes)
 		what.flags |= HW_IO_FUA | HW_RQ_NOMERGE;
 	what.ioprio = sim_job_prio(j, d, p->bytes, what.ioprio);
@@ -291,6 +293,21 @@ static void next_pass(struct hws *s, struct sim_job *j)
 	sim_place_reset(j);
 	if (j->opt.repeat_random)
 		sim_dice_seed(j, s->opt.seed);
+}
+
+/* As it begins a file, fio drops what the page cache has of it. */
+static void drop_pages(struct hws *s, struct sim_job *j)
+{
+	u64 i;
+
+	j->rewinds = false;
+	if (!j->opt.buffered || j->opt.keep_cache)
+		return;
+	for (i = 0; i < j->opt.nr_files; i++) {
+		struct sim_file *f = &j->files[i];
+
+		sim_cache_drop(s, &(struct sim_place){ .file = f, .bytes = f->at.size });
+	}
 }
 
 /*
@@ -352,6 +369,8 @@ static bool step(struct hws *s, struct sim_job *j)
 			j->state = JOB_DRAIN;
 			return true;
 		}
+		if (j->rewinds)
+			drop_pages(s, j);
 		j->op = p;
 		j->state = JOB_SUBMIT;
 		if (j->opt.buffered || !turnaround(s, j))
@@ -514,6 +533,7 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 	if (!s->jobs) {
 		s->jobs = sim_alloc(s, sizeof(*s->jobs));
 		s->jobs->source.ops = &jobs_ops;
+		sim_pages_init(&s->jobs->pages);
 		s->load = &s->jobs->source;
 	}
 	ret = sim_job_check(s, job);
@@ -546,6 +566,8 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 	sim_place_init(s, j);
 	if (job->buffered && job->directions & HWS_WRITES)
 		sim_cache_init(s, job->flusher);
+	if (job->buffered && job->directions & HWS_READS)
+		s->jobs->pages.found = true;
 	j->start_ns = job->start_min_ns +
 		      sim_roll_below(j, DICE_START, job->start_max_ns - job->start_min_ns + 1);
 	sim_start_add(s, j);

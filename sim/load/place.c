@@ -173,6 +173,7 @@ void sim_place_init(struct hws *s, struct sim_job *j)
 		file_reset(j, &j->files[i]);
 	}
 	j->until_random = 1;
+	j->rewinds = true;
 	j->file_left = o->file_every;
 }
 
@@ -184,6 +185,7 @@ void sim_place_reset(struct sim_job *j)
 		file_reset(j, &j->files[i]);
 		map_clear(&j->files[i].map);
 	}
+	j->rewinds = true;
 	j->file = 0;
 	j->file_left = j->opt.file_every;
 }
@@ -263,6 +265,7 @@ static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *off
 		if (!o->time_based)
 			return false;
 		map_clear(&f->map);
+		j->rewinds = true;
 		block = draw_block(j, d, span / o->align_bytes[d]);
 		*offset = block * o->align_bytes[d];
 		return block != U64_MAX;
@@ -276,8 +279,10 @@ static bool sequential_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 
 	const struct hws_job *o = &j->opt;
 	u64 end = min(f->at.size, f->at.span), pos;
 
-	if (o->time_based && o->nr_files == 1 && f->last_pos[d] >= f->at.span + f->at.offset)
+	if (o->time_based && o->nr_files == 1 && f->last_pos[d] >= f->at.span + f->at.offset) {
 		f->last_pos[d] = f->at.offset;
+		j->rewinds = true;
+	}
 	if (f->last_pos[d] >= f->at.size)
 		return false;
 	if (f->last_pos[d] == f->at.offset && f->at.offset && o->hole_bytes < 0)

@@ -39,18 +39,10 @@ static u64 dirty_background(const struct hws *s)
 	return pages < dirty_limit(s) ? pages : dirty_limit(s) / 2;
 }
 
-/* Dirty pages in a row on the drive. */
-struct extent {
-	struct rb_node node;
-	u64 first, end;
-	u64 since_ns; /* the oldest of them */
-	struct extent *free_next;
-};
-
 struct sim_cache {
 	struct sim_source source;
 	u32 task;
-	struct rb_root dirty;
+	struct sim_extents dirty;
 	u64 dirty_pages, under_way_pages;
 	u64 cursor; /* where the flusher goes on */
 	/* the last fsync writes what has been dirty since before; 0: there was none */
@@ -61,7 +53,6 @@ struct sim_cache {
 	bool expired;		   /* the flusher is at pages that were dirty before expired_ns */
 	u64 expired_ns;
 	struct sim_transfer *under_way, *free_transfers;
-	struct extent *free_extents;
 	struct sim_job *blocked;
 };
 
@@ -98,65 +89,21 @@ static void unblock_all(struct hws *s, struct sim_cache *c)
 
 /* --- dirty pages --- */
 
-static struct extent *first_at_or_after(const struct sim_cache *c, u64 page)
+static struct sim_extent *first_at_or_after(const struct sim_cache *c, u64 page)
 {
-	struct rb_node *n = c->dirty.rb_node;
-	struct extent *best = NULL;
-
-	while (n) {
-		struct extent *e = rb_entry(n, struct extent, node);
-
-		if (e->end > page) {
-			best = e;
-			n = n->rb_left;
-		} else {
-			n = n->rb_right;
-		}
-	}
-	return best;
-}
-
-static struct extent *next_extent(struct extent *e)
-{
-	struct rb_node *n = rb_next(&e->node);
-
-	return n ? rb_entry(n, struct extent, node) : NULL;
-}
-
-static void remove_extent(struct sim_cache *c, struct extent *e)
-{
-	rb_erase(&e->node, &c->dirty);
-	e->free_next = c->free_extents;
-	c->free_extents = e;
+	return sim_extent_at_or_after(&c->dirty, page);
 }
 
 static void insert_extent(struct hws *s, struct sim_cache *c, u64 first, u64 end, u64 since_ns)
 {
-	struct rb_node **link = &c->dirty.rb_node, *parent = NULL;
-	struct extent *e = c->free_extents;
-
-	if (e)
-		c->free_extents = e->free_next;
-	else
-		e = sim_alloc(s, sizeof(*e));
-	e->first = first;
-	e->end = end;
-	e->since_ns = since_ns;
-	while (*link) {
-		parent = *link;
-		link = &parent->rb_right;
-		if (first < rb_entry(parent, struct extent, node)->first)
-			link = &parent->rb_left;
-	}
-	rb_link_node(&e->node, parent, link);
-	rb_insert_color(&e->node, &c->dirty);
+	sim_extent_insert(s, &c->dirty, first, end)->since_ns = since_ns;
 }
 
 /*
  * What was dirty when the last fsync began stays by itself, so that none chases after what comes
  * later.
  */
-static bool part_of_fsync(const struct sim_cache *c, const struct extent *e)
+static bool part_of_fsync(const struct sim_cache *c, const struct sim_extent *e)
 {
 	return e->since_ns < c->synced_before_ns;
 }
@@ -164,12 +111,12 @@ static bool part_of_fsync(const struct sim_cache *c, const struct extent *e)
 /* Joins what it touches of later pages. */
 static void dirty_clean(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 {
-	struct extent *e = first_at_or_after(c, first ? first - 1 : 0);
+	struct sim_extent *e = first_at_or_after(c, first ? first - 1 : 0);
 	u64 since_ns = s->now;
 
 	c->dirty_pages += end - first;
 	while (e && e->first <= end) {
-		struct extent *next = next_extent(e);
+		struct sim_extent *next = sim_extent_next(e);
 
 		if (!part_of_fsync(c, e)) {
 			if (max(first, e->first) < min(end, e->end))
@@ -177,7 +124,7 @@ static void dirty_clean(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 			first = min(first, e->first);
 			end = max(end, e->end);
 			since_ns = min(since_ns, e->since_ns);
-			remove_extent(c, e);
+			sim_extent_remove(&c->dirty, e);
 		}
 		e = next;
 	}
@@ -187,11 +134,11 @@ static void dirty_clean(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 static void dirty(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 {
 	while (first < end) {
-		struct extent *e = first_at_or_after(c, first);
+		struct sim_extent *e = first_at_or_after(c, first);
 		u64 stop = end;
 
 		while (e && e->first < end && !part_of_fsync(c, e))
-			e = next_extent(e);
+			e = sim_extent_next(e);
 		if (e && e->first <= first) {
 			first = e->end;
 			continue;
@@ -204,12 +151,12 @@ static void dirty(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 }
 
 /* Pages first … end, all of one extent, are no longer dirty, and on their way. */
-static void cut(struct hws *s, struct extent *e, u64 first, u64 end)
+static void cut(struct hws *s, struct sim_extent *e, u64 first, u64 end)
 {
 	u64 e_first = e->first, e_end = e->end, since_ns = e->since_ns;
 	struct sim_cache *c = s->cache;
 
-	remove_extent(c, e);
+	sim_extent_remove(&c->dirty, e);
 	if (e_first < first)
 		insert_extent(s, c, e_first, first, since_ns);
 	if (end < e_end)
@@ -218,7 +165,7 @@ static void cut(struct hws *s, struct extent *e, u64 first, u64 end)
 	c->under_way_pages += end - first;
 }
 
-static struct sim_transfer *take(struct hws *s, struct extent *e, u64 first, u64 end)
+static struct sim_transfer *take(struct hws *s, struct sim_extent *e, u64 first, u64 end)
 {
 	struct sim_cache *c = s->cache;
 	struct sim_transfer *t = c->free_transfers;
@@ -243,7 +190,7 @@ static struct sim_transfer *take(struct hws *s, struct extent *e, u64 first, u64
 static void take_on(struct hws *s, struct sim_transfer *t, u64 end, bool of_fsync)
 {
 	struct sim_cache *c = s->cache;
-	struct extent *e;
+	struct sim_extent *e;
 	u64 next;
 
 	while ((next = t->first + t->pages) < end && (e = first_at_or_after(c, next)) &&
@@ -304,16 +251,16 @@ static bool may_flush(struct hws *s, const struct sim_cache *c)
 }
 
 /* The next extent to write, going round; NULL ends a round over old pages. */
-static struct extent *next_to_flush(struct hws *s, struct sim_cache *c)
+static struct sim_extent *next_to_flush(struct hws *s, struct sim_cache *c)
 {
-	struct extent *e = first_at_or_after(c, c->cursor), *begin;
+	struct sim_extent *e = first_at_or_after(c, c->cursor), *begin;
 	bool all = flush_all(s, c);
 
 	if (!e)
 		e = first_at_or_after(c, 0);
 	begin = e;
 	while (e && !all && e->since_ns > c->expired_ns) {
-		e = next_extent(e);
+		e = sim_extent_next(e);
 		if (!e)
 			e = first_at_or_after(c, 0);
 		if (e == begin)
@@ -328,7 +275,7 @@ void sim_cache_flush(struct hws *s)
 	u64 most = pages_at_once(s);
 
 	while (may_flush(s, c)) {
-		struct extent *e = next_to_flush(s, c);
+		struct sim_extent *e = next_to_flush(s, c);
 		struct sim_transfer *t;
 		u64 first;
 
@@ -444,9 +391,32 @@ void sim_write(struct hws *s, struct sim_job *j)
 	pages_of(&j->op, &first, &end);
 	j->unbalanced_pages = min(j->unbalanced_pages + (end - first), (u64)BALANCE_PAGES);
 	dirty(s, c, first, end);
+	if (s->jobs->pages.found)
+		sim_pages_add(s, &s->jobs->pages, first, end);
 	sim_cache_flush(s);
 	if (!c->tick)
 		look_again(s, c);
+}
+
+/* Those that are dirty, or on their way, stay. */
+void sim_cache_drop(struct hws *s, const struct sim_place *what)
+{
+	struct sim_pages *p = &s->jobs->pages;
+	const struct sim_transfer *t;
+	struct sim_extent *e;
+	u64 first, end;
+
+	if (!p->found)
+		return;
+	pages_of(what, &first, &end);
+	sim_pages_drop(s, p, first, end);
+	if (!s->cache)
+		return;
+	for (e = first_at_or_after(s->cache, first); e && e->first < end; e = sim_extent_next(e))
+		sim_pages_add(s, p, max(first, e->first), min(end, e->end));
+	for (t = s->cache->under_way; t; t = t->next)
+		if (t->first < end && first < t->first + t->pages)
+			sim_pages_add(s, p, max(first, t->first), min(end, t->first + t->pages));
 }
 
 /*
@@ -486,7 +456,7 @@ static bool in_a_hand(const struct sim_cache *c, u64 page)
 static struct sim_transfer *take_first(struct hws *s, u64 first, u64 end)
 {
 	struct sim_transfer *t;
-	struct extent *e;
+	struct sim_extent *e;
 
 	while ((e = first_at_or_after(s->cache, first)) && e->first < end) {
 		first = max(first, e->first);

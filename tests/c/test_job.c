@@ -60,6 +60,7 @@ static void random_job(struct hws_job *j)
 	if (j->buffered) {
 		j->depth = 1;
 		j->readahead_bytes = roll(2) * 131072;
+		j->keep_cache = (uint32_t)roll(2);
 		j->fsync_every = j->directions & 2 ? (uint32_t)roll(4) : 0;
 		j->end_fsync = j->directions & 2 ? (uint32_t)roll(2) : 0;
 	}

@@ -335,6 +335,11 @@ USED: tuple[Used, ...] = (
         "any method: what a job has written is read again, in the same order, once all its processes are done; direct only",
     ),
     Used("do_verify", _text(flag), "0: nothing is read again"),
+    Used(
+        "invalidate",
+        _text(flag),
+        "0: what the page cache has of a file stays there when the file begins anew (default 1: clean pages are dropped)",
+    ),
     Used("end_fsync", _text(flag), "fsync at the end of a pass"),
     Used("fsync_on_close", _text(flag), "the same as end_fsync here"),
     Used(
@@ -416,7 +421,7 @@ IGNORED: Mapping[str, str] = {
         buffer_compress_chunk dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global mem iomem
         iomem_align mem_align hugepage-size lockmem""",
     "creation and removal of files": """fallocate create_serialize create_fsync create_on_open allow_file_create
-        allow_mounted_write overwrite unlink unlink_each_loop unique_filename invalidate""",
+        allow_mounted_write overwrite unlink unlink_each_loop unique_filename""",
     "user, processors and memory of the jobs": """cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy uid gid
         cgroup_nodelete""",
     "errors that do not occur here": "continue_on_error ignore_error exitall_on_error",

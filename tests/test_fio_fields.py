@@ -29,7 +29,8 @@ def test_defaults(tmp_path: Path) -> None:
         "identical": False, "file_service": 0, "file_every": 1, "depth": 1, "queued": False, "buffered": True,
         "keep_cache": False, "sync_writes": False, "fsync_every": 0, "end_fsync": False, "think_ns": 0, "think_blocks": 1,
         "think_issued": False, "rate_bytes": [0, 0], "readahead_bytes": 256 << 10, "size": 4 * MIB, "io_size": 0, "task": 0,
-        "flusher": 1, "section": 0, "group": 0, "wait_for": -1, "stonewall": False, "exit_what": 0, "random_seed": 0x89, "number": 0,
+        "flusher": 1, "section": 0, "group": 0, "wait_for": -1, "stonewall": False, "exit_what": 0, "random_seed": 0x89,
+        "number": 0,
     }  # fmt: skip
 
 

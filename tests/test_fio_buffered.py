@@ -213,6 +213,19 @@ def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
     assert synced.jobs[0].end_ns > 19 * 3_000_000, "each fsync does"
 
 
+def test_who_has_flushed_waits_for_nothing_that_others_write(tmp_path: Path) -> None:
+    """Of two on one disk each writes while the other's flush is done: both are on the medium with the next one."""
+    text = "[a]\nfilename=/dev/sda\nrw=randwrite\nsize=1g\noffset_increment=2g\nfsync=1\ntime_based\nruntime=2\nnumjobs={}\n"
+    device = open_drive("wd-re-4tb")
+    writes = []
+    for number in (1, 2):
+        path = tmp_path / "x.fio"
+        path.write_text(text.format(number))
+        jobs = simulate("none", device, load_jobs(path, device.sectors), options=Options(one_processor=True)).jobs
+        writes.append(sum(job.ios[1] for job in jobs))
+    assert writes[1] > 1.05 * writes[0]
+
+
 def test_what_is_written_while_fsync_goes_on_is_not_part_of_it(tmp_path: Path) -> None:
     text = (
         "[global]\nfilename=/dev/sda\nsize=64m\nrw=randwrite\nnorandommap\n[one]\nnumber_ios=8\nend_fsync=1\n"

@@ -154,7 +154,7 @@ struct sim_job {
 	u64 hand_end;		      /* and the page after the last that goes with it */
 	bool preparing;		      /* fsync: the request is being made */
 	u64 behind;	      /* fsync: a page that is in another's hand, plus one; 0: none */
-	bool unflushed;	      /* fsync: the drive's cache is still to be flushed */
+	bool flushed;	      /* fsync: it has asked for the drive's cache to be flushed */
 	u64 sync_ns;	      /* fsync: it began then */
 	u64 too_narrow_bytes; /* no size that may be drawn fits there; 0: all is well */
 	struct sim_flush_wait flush;

@@ -542,7 +542,7 @@ void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *w
 	j->sync_ns = s->now;
 	if (s->cache)
 		s->cache->synced_before_ns = s->now + 1;
-	j->unflushed = s->drive->write_cache;
+	j->flushed = false;
 	j->wbt.sync = true;
 }
 
@@ -577,16 +577,19 @@ bool sim_fsync(struct hws *s, struct sim_job *j)
 {
 	if (j->flush.waits)
 		return false;
+	/* What others have sent meanwhile it does not wait for. */
+	if (j->flushed)
+		return true;
 	if (s->cache && (sync_more(s, j) || any_under_way(s->cache, j)))
 		return j->preparing ? false : block(s->cache, j);
-	if (!j->unflushed)
+	if (!s->drive->write_cache)
 		return true;
 	/* Its writes are done, and it is woken: it asks for the flush when it runs. */
 	if (!sim_runs(s, &j->turn)) {
 		sim_job_compute(s, j, 0);
 		return false;
 	}
-	j->unflushed = false;
+	j->flushed = true;
 	sim_flush(s, &j->flush);
 	return false;
 }

@@ -214,7 +214,7 @@ def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
 
 
 def test_who_has_flushed_waits_for_nothing_that_others_write(tmp_path: Path) -> None:
-    """Of two on one disk each writes while the other's flush is done: both are on the medium with the next one."""
+    """Two on one disk: each writes while the other's flush is done, and the next flush is for both."""
     text = "[a]\nfilename=/dev/sda\nrw=randwrite\nsize=1g\noffset_increment=2g\nfsync=1\ntime_based\nruntime=2\nnumjobs={}\n"
     device = open_drive("wd-re-4tb")
     writes = []

@@ -59,7 +59,7 @@ def test_who_begins_a_file_leaves_what_is_coming(tmp_path: Path) -> None:
 
 
 def test_a_process_finds_what_it_has_read(tmp_path: Path) -> None:
-    """Of eight pages, at random, each is asked for once."""
+    """It reads eight pages at random, and asks for each once."""
     ios = run(tmp_path, "[a]\nfilename=/dev/sda\nsize=32k\nio_size=4m\nrw=randread\nnorandommap\n")
     assert sorted(io.at for io in ios) == [4.0 * i for i in range(8)]
 

@@ -26,9 +26,9 @@ def test_a_run_is_read_to_its_end_and_then_another(drive: str) -> None:
     ours, plain = run_regret("small-files.fio", drive), run_regret("small-files.fio", drive, "none")
     assert ours.read and plain.read
     if drive == "cheetah-15k":
-        # A way is short there, and the drive's queue makes up for it.
+        # A way is short there, and the drive's queue makes up for it. Where a part of a run is in memory, the rest is read in pieces.
         assert ours.throughput_mbps > 0.9 * plain.throughput_mbps
-        assert ours.read.lat_ms.p99 < 0.6 * plain.read.lat_ms.p99
+        assert ours.read.lat_ms.p99 < 0.65 * plain.read.lat_ms.p99
     else:
         assert ours.throughput_mbps > 1.5 * plain.throughput_mbps
         assert ours.read.lat_ms.p99 < 260, "a round of twelve"

@@ -109,6 +109,7 @@ def test_what_came_longest_ago_makes_room(tmp_path: Path) -> None:
     assert len(again) == pytest.approx(100, abs=2) and max(again) == pytest.approx(100, abs=2)
 
 
+IN_KIB = {"0": 0, "4k": 4, "12k": 12, "64k": 64, "100k": 100, "200k": 200, "300k": 300, "1m": 1024, "3m": 3072}
 JOBS = st.lists(
     st.fixed_dictionaries(
         {
@@ -142,8 +143,6 @@ def test_no_page_is_asked_for_that_is_in_memory(tmp_path_factory: pytest.TempPat
     written = {page for io in ios if io.op == "W" for page in range(int(io.at) // 4, int(io.at + io.length) // 4)}
     for job in jobs:
         if job["rw"] in ("read", "randread"):
-            first, size = (int(job[key].replace("m", "000k").rstrip("k").replace("1000", "1024").replace("3000", "3072"))
-                           for key in ("offset", "size"))  # fmt: skip
-            block = int(job["bs"].rstrip("k"))
+            first, size, block = (IN_KIB[job[key]] for key in ("offset", "size", "bs"))
             whole = first + size // block * block
             assert set(range(first // 4, whole // 4)) <= asked | written

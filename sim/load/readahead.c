@@ -64,6 +64,14 @@ static void ask(struct hws *s, struct sim_job *j, u64 first, u64 end)
 		      sim_pages_ask(s, &s->jobs->pages, first, end));
 }
 
+/* The next pages in a row, from @at on, that are not in memory; false: there are none before @end. */
+static bool missing_run(const struct sim_pages *p, u64 *at, u64 *to, u64 end)
+{
+	*at = sim_pages_missing(p, *at);
+	*to = min(sim_pages_present(p, *at), end);
+	return *at < end;
+}
+
 /*
  * Asks for those of a file's pages that are not in memory, each run of them as one I/O; @marker, if
  * it is among them, asks for the next window. False if it takes a while: then it is called again.
@@ -75,10 +83,8 @@ static bool fetch(struct hws *s, struct sim_job *j, u64 first, u64 pages, u64 ma
 	u64 end_page = (f->at.size + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES;
 	u64 base = base_of(f), end = base + min(first + pages, end_page), at, to, missing = 0;
 
-	for (at = sim_pages_missing(p, base + first); at < end; at = sim_pages_missing(p, to)) {
-		to = min(sim_pages_present(p, at), end);
+	for (at = base + first; missing_run(p, &at, &to, end); at = to)
 		missing += to - at;
-	}
 	if (!missing)
 		return true;
 	if (!make_room(s, j, missing))
@@ -86,10 +92,8 @@ static bool fetch(struct hws *s, struct sim_job *j, u64 first, u64 pages, u64 ma
 	at = base + marker;
 	if (at < end && sim_pages_missing(p, at) == at)
 		sim_pages_mark(s, p, at);
-	for (at = sim_pages_missing(p, base + first); at < end; at = sim_pages_missing(p, to)) {
-		to = min(sim_pages_present(p, at), end);
+	for (at = base + first; missing_run(p, &at, &to, end); at = to)
 		ask(s, j, at, to);
-	}
 	return true;
 }
 
